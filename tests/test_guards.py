@@ -1,0 +1,95 @@
+"""The guards bite: each cell that lax nbval lets pass and must not fails under `-p tests.guards`, and no good cell does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from tests.guards import live_faults, magics, stored_faults
+
+ROOT = Path(__file__).parent.parent
+SHOW = """
+from IPython.display import display
+display({{"application/vnd.plotly.v1+json": {{"data": []}}, "text/plain": "{words}"}}, raw=True)
+"""
+
+
+def cell(source, *outputs, tags=(), count=1):
+    return new_code_cell(source, outputs=list(outputs), execution_count=count, metadata={"tags": list(tags)})
+
+
+def error(name):
+    return new_output("error", ename=name, evalue="", traceback=[name])
+
+
+def picture(words):
+    return new_output("display_data", data={"image/png": "", "text/plain": words})
+
+
+GOOD = {
+    "plain": cell("x = 1"),
+    "printed": cell("print(x)", new_output("stream", text="1\n"), tags=["nbval-check-output"]),
+    "stock magic": cell("%time x", new_output("stream", text="Wall time: 1 us")),
+    "no magic": cell("y = (7\n  %3)"),
+    "raises": cell("raise KeyError(3)", error("KeyError"), tags=["raises-exception"]),
+    "same words": cell(SHOW.format(words="4 lanes"), picture("4 lanes")),
+}
+BAD = {
+    "unregistered magic": cell("%no_such_magic 4"),
+    "UsageError on stderr": cell("import sys; print('UsageError: x', file=sys.stderr)"),
+    "it did not raise": cell("x = 2", tags=["raises-exception"]),
+    "another error": cell("raise KeyError(3)", error("ValueError"), tags=["raises-exception"]),
+    "words differ": cell(SHOW.format(words="4 lanes"), picture("3 lanes")),
+    "no output is stored": cell("x = 3", tags=["nbval-check-output"]),
+    "NBVAL comment": cell("# NBVAL_IGNORE_OUTPUT\nx = 4"),
+    "no execution count": cell("x = 5", count=None),
+    "skipped cell": cell("x = 6", tags=["nbval-skip"]),
+    "not tagged raises-exception": cell("x = 7", error("ValueError")),
+}
+
+
+def test_good_cells_have_no_stored_fault():
+    assert {name: list(stored_faults(good)) for name, good in GOOD.items()} == {name: [] for name in GOOD}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("%%torchrun -n 4\n%inner\nprint(1)", ["torchrun"]),
+        ("x = 1\n%time x\ny = %timeit x", ["time", "timeit"]),
+        ("!ls\nfiles = !ls", ["!", "!"]),
+        ("a = (b\n  %c)\nprint('%d' %a)", []),
+    ],
+)
+def test_magics_are_those_that_ipython_would_call(source, found):
+    assert magics(source) == found
+
+
+def test_a_missing_figure_is_a_difference_of_words():
+    assert list(live_faults(GOOD["same words"], [])) == [
+        "the figures' words differ from the stored ones: ['4 lanes'] became []"
+    ]
+
+
+def run(folder, *options):
+    """Return lax nbval's report on a notebook of all cells, the good ones first."""
+    nbformat.write(new_notebook(cells=[*GOOD.values(), *BAD.values()]), folder / "book.ipynb")
+    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-p", "no:cacheprovider", *options]
+    command += ["--nbval-lax", "--nbval-current-env", "--color=no", folder / "book.ipynb"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55).stdout
+
+
+@pytest.mark.processes
+def test_each_bad_cell_fails_and_says_why_and_the_good_ones_pass(tmp_path):
+    report = run(tmp_path, "-p", "tests.guards")
+    assert f"{len(BAD)} failed, {len(GOOD)} passed" in report, report
+    assert [why for why in BAD if why not in report] == []
+
+
+@pytest.mark.processes
+def test_without_the_guards_lax_lets_them_all_pass(tmp_path):
+    report = run(tmp_path)
+    assert f"{len(GOOD) + len(BAD) - 1} passed, 1 skipped" in report, report
