@@ -1,4 +1,4 @@
-"""The guards bite: each cell that lax nbval lets pass and must not fails under `-p tests.guards`, and no good cell does."""
+"""Under `-p tests.guards` each cell fails that lax nbval lets pass and must not, and no good cell does."""
 
 import subprocess
 import sys

@@ -1,0 +1,68 @@
+"""pytest -p tests.report --report FILE: seconds by test, counts, and skips, as JSON for `tests.run_all`.
+
+With --quick, tests that start processes, a browser or a GPU are left out: those marked so, and those that ask for ranks
+which are processes.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SLOW_MARKS, SLOW_FIXTURES = ("processes", "browser", "gpu"), {"ranks", "group"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--report", type=Path, help="write seconds, counts and skips to this JSON file")
+    parser.addoption("--quick", action="store_true", help="leave out what starts processes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--report"):
+        config.pluginmanager.register(Report(config.getoption("--report")))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        slow = [item for item in items if is_slow(item)]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
+
+
+def is_slow(item: pytest.Item) -> bool:
+    marked = any(item.get_closest_marker(mark) for mark in SLOW_MARKS)
+    return marked or bool(SLOW_FIXTURES & set(getattr(item, "fixturenames", ())))
+
+
+class Report:
+    """What one pytest run has to say: seconds by test, counts by outcome, reasons of skips by test."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.seconds: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.skips: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += report.duration
+        if report.when == "call" or report.outcome != "passed":
+            self.counts[report.outcome] += 1
+        if report.skipped:
+            self.skip(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.counts["failed"] += 1
+        if report.skipped:
+            self.counts["skipped"] += 1
+            self.skip(report)
+
+    def skip(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        """Note why a test, or a module at its collection, was skipped; an xfail counts too, it hides as well."""
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
+        self.skips[report.nodeid] = str(reason).removeprefix("Skipped: ")
+
+    def pytest_sessionfinish(self) -> None:
+        found = {"seconds": self.seconds, "counts": self.counts, "skips": self.skips}
+        self.path.write_text(json.dumps(found), encoding="utf-8")
