@@ -1,0 +1,1 @@
+"""The labs: notebooks built from src/, and what builds them (`make labs`)."""

@@ -1,0 +1,82 @@
+"""Each rule of a built notebook bites on a notebook that breaks it, and only on that."""
+
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from labs.build import normalised
+from labs.rules import cell_faults, learner_faults, solution_faults
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def cell(*outputs, tags=(), count=1, source=""):
+    return new_code_cell(source, outputs=list(outputs), execution_count=count, metadata={"tags": list(tags)})
+
+
+def printed(text):
+    return new_output("stream", text=text)
+
+
+def raised(text):
+    return new_output("error", ename="ValueError", evalue=text, traceback=[])
+
+
+def picture(**metadata):
+    return new_output("display_data", data={"image/png": ""}, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        (cell(tags=["run"]), "tagged run, but it shows nothing"),
+        (cell(raised("rank 1 left")), "it raised, but is not tagged raises-exception"),
+        (cell(tags=["raises-exception"]), "tagged raises-exception, but it did not raise"),
+        (cell(picture()), "a picture without alt text"),
+        (cell(printed("<object object at 0x7f0a1b2c3d>")), "its output names at 0x7f0a1b2c3d"),
+        (cell(printed(f"File {ROOT}/labs/build.py")), f"its output names {ROOT}"),
+        (cell(raised(f"{ROOT} is full"), tags=["raises-exception"]), f"its output names {ROOT}"),
+    ],
+)
+def test_a_cell_that_breaks_a_rule_is_named(bad, fault):
+    assert [found for found in cell_faults(bad) if found.startswith(fault)]
+
+
+def test_good_cells_break_no_rule():
+    good = [
+        cell(printed("4"), tags=["run"]),
+        cell(picture(**{"image/png": {"alt": "4 lanes"}}), tags=["see"], count=2),
+        cell(raised("rank 1 left"), tags=["raises-exception"], count=3),
+    ]
+    assert list(solution_faults(new_notebook(cells=good))) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "metadata", "fault"),
+    [
+        ([cell(count=2)], {}, "the execution counts are not 1, 2, 3, ..."),
+        ([cell()], {"widgets": {}}, "widget state is stored: one figure's makes 5 MB"),
+        ([cell(printed("x" * 400_000))], {}, "bytes, at most 400,000: fewer or smaller pictures"),
+    ],
+)
+def test_a_solution_that_breaks_a_rule_says_which(cells, metadata, fault):
+    assert [found for found in solution_faults(new_notebook(cells=cells, metadata=metadata)) if fault in found]
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        (new_markdown_cell("Ask who holds chunk 2.", metadata={"tags": ["teacher"]}), "cell 0 is for teachers"),
+        (cell(printed("4"), count=None), "cell 0 was executed: learners get it fresh"),
+        (cell(source="### END SOLUTION", count=None), "cell 0 holds a solution or its marker"),
+    ],
+)
+def test_what_a_learner_must_not_get_is_named(bad, fault):
+    assert list(learner_faults(new_notebook(cells=[bad]))) == [fault]
+
+
+def test_a_stream_in_pieces_is_one_output_and_widgets_leave_no_trace():
+    widget = new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {"model_id": "3f"}})
+    outputs = list(normalised([printed("four "), printed("ranks"), widget, printed("one sum")], 1))
+    assert [output.text for output in outputs] == ["four ranks", "one sum"]
