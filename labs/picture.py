@@ -44,12 +44,12 @@ def camera() -> Iterator[None]:
 def develop(book: NotebookNode) -> None:
     """Put a PNG with alt text in the place of each figure; its words (text/plain) stay."""
     for output in figures(book):
-        figure, words = output.data[FIGURE], output.data.get("text/plain", "")
-        alt = output.metadata.get("alt") or output.metadata.get(FIGURE, {}).get("alt") or ""
-        if not alt or not words:
-            raise LabError(f"a figure without {'words' if alt else 'alt text'}: show it by lt_core.views.show")
-        output.data = from_dict({PICTURE: png(figure), "text/plain": words})
-        output.metadata = from_dict({PICTURE: {"alt": alt, "width": WIDTH}})
+        words, metadata = output.data.get("text/plain"), output.metadata.get(PICTURE, {})
+        if not words or not metadata.get("alt"):
+            raise LabError("a figure without words or alt text: show it by lt_core.views.show")
+        picture = png(output.data[FIGURE], metadata.get("width", WIDTH))
+        output.data = from_dict({PICTURE: picture, "text/plain": words})
+        output.metadata = from_dict({PICTURE: metadata})
 
 
 def figures(book: NotebookNode) -> list[NotebookNode]:
@@ -57,10 +57,10 @@ def figures(book: NotebookNode) -> list[NotebookNode]:
     return [output for output in outputs if FIGURE in output.get("data", {})]
 
 
-def png(figure: dict[str, Any]) -> str:
+def png(figure: dict[str, Any], width: int) -> str:
     """Return the figure as base64 of a PNG of at most 64 colours: a quarter of the bytes, no difference to the eye."""
     height = figure.get("layout", {}).get("height", HEIGHT)
-    size = {"format": "png", "width": WIDTH, "height": height, "scale": SCALE}
+    size = {"format": "png", "width": width, "height": height, "scale": SCALE}
     drawn = kaleido.calc_fig_sync({"data": figure["data"], "layout": figure["layout"]}, opts=size)
     small = Image.open(io.BytesIO(drawn)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     out = io.BytesIO()

@@ -37,8 +37,8 @@ class Result(NamedTuple):
 
 PYTEST = ["pytest", "-q", "-p", "tests.report"]
 STYLE = [
-    Part("format", ["ruff", "format", "--check", "--quiet", "."]),
-    Part("lint", ["ruff", "check", "--quiet", "."]),
+    Part("format", ["ruff", "format", "--check", "."]),
+    Part("lint", ["ruff", "check", "."]),
     Part("types", ["mypy"]),
 ]
 QUICK = [*STYLE, Part("tests", [*PYTEST, "--quick", "--ignore=tests/browser", "tests"], reports=True)]

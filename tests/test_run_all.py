@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.run_all import Part, Result, by_place, costs, run, skip_faults, too_slow
 
 ROOT = Path(__file__).parent.parent
@@ -62,6 +64,7 @@ def report(folder, *options):
     return json.loads((folder / "report.json").read_text())
 
 
+@pytest.mark.processes
 def test_the_report_counts_outcomes_and_names_why_a_test_was_skipped(tmp_path):
     found = report(tmp_path)
     assert found["counts"] == {"passed": 2, "failed": 1, "skipped": 2}
@@ -72,5 +75,6 @@ def test_the_report_counts_outcomes_and_names_why_a_test_was_skipped(tmp_path):
     assert len(found["seconds"]) == 5
 
 
+@pytest.mark.processes
 def test_the_quick_round_leaves_out_what_starts_processes(tmp_path):
     assert not [name for name in report(tmp_path, "--quick")["seconds"] if "processes" in name]

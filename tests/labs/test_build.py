@@ -51,7 +51,7 @@ FIGURE = """
 # %% tags=["see"]
 figure = {"data": [{"type": "bar", "x": [1, 2], "y": [3, 4]}], "layout": {"height": 200}}
 shown = {"application/vnd.plotly.v1+json": figure, "text/plain": "2 bars"}
-display(shown, raw=True, metadata={"alt": "two bars", "width": 860})
+display(shown, raw=True, metadata={"image/png": {"alt": "two bars", "width": 860}})
 display(HTML("<details><summary>In words</summary>2 bars</details>"))
 """
 
