@@ -48,6 +48,12 @@ def tensor(comm: Comm, verb: str, x: Tensor, summed: bool = False) -> None:
         raise UserError(f"{verb}: not every backend knows this dtype", x.dtype, known, "x.view(torch.uint8) to move it")
 
 
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two dense tensors share a byte."""
+    first, second = a.data_ptr(), b.data_ptr()
+    return first < second + b.nbytes and second < first + a.nbytes
+
+
 def peer(comm: Comm, verb: str, rank: int) -> None:
     """Refuse a peer that is not in the group, or is the rank itself."""
     if not 0 <= rank < comm.size:
@@ -64,6 +70,8 @@ def exchange(comm: Comm, sends: Ends, receives: Ends) -> None:
     for buffer, source in receives:
         tensor(comm, "exchange", buffer)
         peer(comm, "exchange", source)
+        if any(overlap(buffer, x) for x, _ in sends):
+            raise Misuse(f"exchange: the buffer for rank {source} is sent as well", attempt="send a clone of it")
 
 
 def all_reduce(comm: Comm, x: Tensor) -> None:
