@@ -10,7 +10,6 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(C
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$name && break; done)
-FIRST_LAB = $(firstword $(sort $(notdir $(wildcard labs/[0-9]*.ipynb))))
 
 .DEFAULT_GOAL := help
 .PHONY: help test check lab labs bench-env bench notebook-diffs freeze clean
@@ -46,8 +45,7 @@ check: .venv/made
 	@$(BIN)/python -m tests.run_all --quick
 
 lab: .venv/made
-	@$(BIN)/jupyter lab --ServerApp.root_dir=$(CURDIR)/labs --LabApp.app_settings_dir=$(CURDIR)/labs/settings \
-		--LabApp.default_url=/lab/tree/$(FIRST_LAB) $(ARGS)
+	@$(BIN)/jupyter lab --config=labs/settings/jupyter_lab_config.py $(ARGS)
 
 labs: .venv/made
 	@$(BIN)/python -m labs.build $(if $(FORCE),--force)
