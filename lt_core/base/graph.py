@@ -2,6 +2,7 @@
 
 A node is a task: an action, or the two ends of one transfer. An edge is a need, or the order of a stream on a rank.
 Actions on the stream `free` stand in no order: they take no time and hold up nobody.
+Tasks are numbered by rank, then place in the lane (of a transfer: the sender's), so the smaller goes first in ties.
 """
 
 from __future__ import annotations
@@ -10,84 +11,124 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lt_core.base.action import Action
+from lt_core.base.collector import collector_paused
 
 Lanes = Sequence[Sequence[Action]]
 Needs = Mapping[Action, tuple[Action, ...]]
 
 
 class Graph(NamedTuple):
-    """tasks[i]: its actions, the sender first.  place[i]: (rank, place in its lane) of the first.  after[i]: the tasks
-    that wait for i.  waits[i]: for how many i waits.  number: the task of each action."""
+    """tasks[i]: its actions, the sender first.  number: the task of each action.  after[i]: the tasks that wait for i.
+    waits[i]: for how many i waits; a need or an other end that is in no lane counts, and never comes."""
 
+    lanes: Lanes
+    needs: Needs
     tasks: list[tuple[Action, ...]]
-    place: list[tuple[int, int]]
+    number: dict[Action, int]
     after: list[list[int]]
     waits: list[int]
-    number: dict[Action, int]
 
 
 def graph(lanes: Lanes, needs: Needs) -> Graph:
-    """The graph of a schedule; needs which are in no lane are left out (`Schedule.check` names them)."""
-    tasks, place, number = _tasks(lanes)
-    after: list[list[int]] = [[] for _ in tasks]
-    waits = [0] * len(tasks)
-    for lane in lanes:
-        before: dict[str, int] = {}
-        for a in lane:
-            i, stream = number[a], a.op.stream
-            sources = {number[n] for n in needs.get(a, ()) if n in number}
-            if stream != "free":
-                if stream in before:
-                    sources.add(before[stream])
-                before[stream] = i
-            for j in sources:
-                after[j].append(i)
-            waits[i] += len(sources)
-    return Graph(tasks, place, after, waits, number)
+    """The graph of a schedule, right or wrong: `Schedule.check` names what is wrong with it."""
+    with collector_paused():
+        lanes = sorted(filter(None, lanes), key=lambda lane: lane[0].rank)
+        tasks, number = _tasks(lanes)
+        after: list[list[int]] = [[] for _ in tasks]
+        waits = [int(len(task) == 1 and task[0].peer >= 0) for task in tasks]
+        for lane in lanes:
+            _join(lane, needs, number, after, waits)
+        return Graph(lanes, needs, tasks, number, after, waits)
 
 
-def _tasks(lanes: Lanes) -> tuple[list[tuple[Action, ...]], list[tuple[int, int]], dict[Action, int]]:
+def _tasks(lanes: Lanes) -> tuple[list[tuple[Action, ...]], dict[Action, int]]:
     tasks: list[tuple[Action, ...]] = []
-    place: list[tuple[int, int]] = []
     number: dict[Action, int] = {}
-    half: dict[tuple[int, int, int, int, str], int] = {}
+    sent: dict[tuple[int, int, int, int, str], int] = {}
+    takes: list[Action] = []
     for lane in lanes:
-        for k, a in enumerate(lane):
-            i = half.pop(a.transfer, -1) if a.peer >= 0 else -1
-            if i < 0 or tasks[i][0].op.stream == a.op.stream:  # alone, the first end, or a twin
-                number[a] = len(tasks)
-                tasks.append((a,))
-                place.append((a.rank, k))
-                if a.peer >= 0:
-                    half[a.transfer] = number[a]
-            else:
-                number[a] = i
-                if a.op.stream == "out":
-                    tasks[i], place[i] = (a, *tasks[i]), (a.rank, k)
-                else:
-                    tasks[i] = (*tasks[i], a)
-    return tasks, place, number
+        for a in lane:
+            if a.peer >= 0 and a.op.stream == "in":
+                takes.append(a)
+                continue
+            if a.peer >= 0:
+                sent[a.transfer] = len(tasks)
+            number[a] = len(tasks)
+            tasks.append((a,))
+    for a in takes:
+        i = sent.pop(a.transfer, -1)
+        if i >= 0:
+            tasks[i] = (*tasks[i], a)
+        else:  # what it takes is sent nowhere, or was taken
+            tasks.append((a,))
+        number[a] = i if i >= 0 else len(tasks) - 1
+    return tasks, number
+
+
+def _join(
+    lane: Sequence[Action], needs: Needs, number: dict[Action, int], after: list[list[int]], waits: list[int]
+) -> None:
+    """Add the edges into the actions of one lane."""
+    before: dict[str, int] = {}
+    last: tuple[Action, ...] = ()
+    sources: set[int] = set()
+    absent = 0
+    for a in lane:
+        i, stream, wanted = number[a], a.op.stream, needs.get(a, ())
+        if wanted is not last:  # the actions of an exchange share theirs
+            last, sources = wanted, {number[n] for n in wanted if n in number}
+            absent = sum(n not in number for n in wanted)
+        waits[i] += len(sources) + absent
+        for j in sources:
+            after[j].append(i)
+        if stream != "free":
+            j = before.get(stream, i)
+            if j != i and j not in sources:
+                after[j].append(i)
+                waits[i] += 1
+            before[stream] = i
+
+
+def order(g: Graph) -> list[int]:
+    """The tasks that can start, none before what it waits for; what can never start is left out."""
+    waits = list(g.waits)
+    ready = [i for i, n in enumerate(waits) if not n]
+    for i in ready:
+        for j in g.after[i]:
+            waits[j] -= 1
+            if not waits[j]:
+                ready.append(j)
+    return ready
 
 
 def ticks(g: Graph) -> dict[Action, int]:
     """The earliest tick of each action when each takes one; what can never start has none."""
-    waits, tick = list(g.waits), [0] * len(g.tasks)
-    order = [i for i, n in enumerate(waits) if not n]
-    for i in order:
+    tick = [0] * len(g.tasks)
+    ready = order(g)
+    for i in ready:
         for j in g.after[i]:
-            waits[j] -= 1
             tick[j] = max(tick[j], tick[i] + 1)
-            if not waits[j]:
-                order.append(j)
-    return {a: tick[i] for i in order for a in g.tasks[i]}
+    return {a: tick[i] for i in ready for a in g.tasks[i]}
 
 
 def circle(g: Graph) -> list[Action]:
-    """Who waits for whom among the tasks that can never start, until it closes: [a, b, ..., a]."""
-    stuck = {g.number[a] for task in g.tasks for a in task} - {g.number[a] for a in ticks(g)}
-    source = {j: i for i in stuck for j in g.after[i] if j in stuck}  # each stuck task waits for a stuck one
-    path = [min(stuck, key=lambda i: g.place[i])]
-    while source[path[-1]] not in path:
-        path.append(source[path[-1]])
-    closed = [*path[path.index(source[path[-1]]) :], source[path[-1]]]
-    return [g.tasks[i][0] for i in closed]
+    """[a, b, ..., a]: each waits for the next: its need, what stands before it in its stream, or its other end."""
+    stuck = set(range(len(g.tasks))) - set(order(g))
+    before: dict[Action, Action] = {}
+    for lane in g.lanes:
+        last: dict[str, Action] = {}
+        for a in lane:
+            if a.op.stream in last:
+                before[a] = last[a.op.stream]
+            if a.op.stream != "free":
+                last[a.op.stream] = a
+
+    def holds(a: Action) -> Action:
+        sources = [*g.needs.get(a, ()), *([before[a]] if a in before else [])]
+        others = [b for b in g.tasks[g.number[a]] if b != a]
+        return next(b for b in [*sources, *others] if g.number.get(b) in stuck)
+
+    path = [g.tasks[min(stuck)][0]]
+    while (a := holds(path[-1])) not in path:
+        path.append(a)
+    return [*path[path.index(a) :], a]

@@ -18,6 +18,7 @@ class Layer(NamedTuple):
     backward_s: float
     output_bytes: int
     kept_bytes: int = 0
+    input_kept_bytes: int = 0
     parameter_bytes: int = 0
     extra_forward_bytes: int = 0
     extra_backward_bytes: int = 0

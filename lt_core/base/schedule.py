@@ -14,9 +14,10 @@ from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
+from lt_core.base import staircase
 from lt_core.base.action import Action
 from lt_core.base.errors import ScheduleError
-from lt_core.base.graph import Graph, circle, graph, ticks
+from lt_core.base.graph import Graph, circle, graph, order, ticks
 
 
 @dataclass(frozen=True)
@@ -51,77 +52,59 @@ class Schedule:
 
     def check(self) -> Schedule:
         """The schedule itself, if some machine could run it. Errors: `ScheduleError`, which shows the grid."""
-        seen = set(self.actions())
-        self._check_lanes(seen)
-        self._check_needs(seen)
-        g = self.tasks
-        if len(ticks(g)) < len(seen):
-            path = circle(g)
+        self._check_lanes()
+        self._check_transfers()
+        self._check_needs()
+        if len(order(self.tasks)) < len(self.tasks.tasks):
+            path = circle(self.tasks)
             waits = " waits for ".join(f"{a} (rank {a.rank})" for a in path)
-            raise self._wrong(
-                path[0], "waits for ever", got=waits, attempt="reorder a lane or drop a need on the circle"
-            )
+            raise self._wrong(path[0], "waits for ever", waits, attempt="reorder a lane or drop a need on the circle")
         return self
 
-    def _check_lanes(self, seen: set[Action]) -> None:
-        ranks = Counter(r for lane in self.lanes for r in {a.rank for a in lane})
-        ends = {(a.op.stream == "out", a.transfer): a for a in seen if a.peer >= 0}
+    def _check_lanes(self) -> None:
+        lanes = Counter(lane[0].rank for lane in self.lanes if lane)
         for lane in self.lanes:
-            mine = set()
             for a in lane:
-                if a in mine:
-                    raise self._wrong(a, "occurs twice", attempt="count repeats in `batch`")
-                mine.add(a)
-                if a.rank != lane[0].rank or ranks[a.rank] > 1:
-                    raise self._wrong(a, "stands in a lane of another rank", expected="one lane a rank")
+                if a.rank != lane[0].rank or lanes[a.rank] > 1 or not 0 <= a.rank < self.size:
+                    raise self._wrong(a, "stands in a lane of another rank", expected="one lane a rank, from rank 0 on")
                 if a.unit < 0 or a.batch < 0 or a.count < 1:
                     raise self._wrong(a, "is out of range", expected="unit and batch from 0, count from 1")
-                if a.peer >= 0:
-                    self._check_transfer(a, ends.get((a.op.stream != "out", a.transfer)))
+        if len(self.tasks.number) < sum(map(len, self.lanes)):
+            twin = next(a for a, times in Counter(self.actions()).items() if times > 1)
+            raise self._wrong(twin, "occurs twice", attempt="count repeats in `batch`")
 
-    def _check_transfer(self, a: Action, other: Action | None) -> None:
-        if a.op.stream not in ("out", "in"):
-            raise self._wrong(a, f"has a peer but runs on {a.op.stream}", expected="a verb of the wire")
-        if a.peer == a.rank:
-            raise self._wrong(a, "is sent to its own rank", attempt="leave it out")
-        if other is None:
-            raise self._wrong(a, f"has no other end on rank {a.peer}", attempt=f"give rank {a.peer} its end")
-        if other.count != a.count:
-            raise self._wrong(a, "differs from its other end", got=f"{a} against {other}", expected="one count")
+    def _check_transfers(self) -> None:
+        for task in self.tasks.tasks:
+            a = task[0]
+            if a.peer < 0:
+                continue
+            if a.op.stream not in ("out", "in"):
+                raise self._wrong(a, f"has a peer but runs on {a.op.stream}", expected="a verb of the wire")
+            if a.peer == a.rank:
+                raise self._wrong(a, "is sent to its own rank", attempt="leave it out")
+            if len(task) == 1:
+                rivals = [b for b in self.actions() if b.peer >= 0 and b.transfer == a.transfer and b != a]
+                why = f"shares its other end with {rivals[0]}" if rivals else f"has no other end on rank {a.peer}"
+                raise self._wrong(a, why, attempt=f"give rank {a.peer} its end")
+            if task[1].count != a.count:
+                raise self._wrong(a, "differs from its other end", f"{a} against {task[1]}", "one count")
 
-    def _check_needs(self, seen: set[Action]) -> None:
+    def _check_needs(self) -> None:
+        number = self.tasks.number
         for a in self.actions():
             for n in self.needs.get(a, ()):
-                if n not in seen:
-                    raise self._wrong(
-                        a, f"needs {n} of rank {n.rank}, which is in no lane", attempt=f"add {n} or drop it"
-                    )
+                if n not in number:
+                    why = f"needs {n} of rank {n.rank}, which is in no lane"
+                    raise self._wrong(a, why, attempt=f"add {n} or drop it")
 
     def _wrong(self, a: Action, why: str, got: object = "", expected: object = "", attempt: str = "") -> ScheduleError:
-        where = f"{self.name}: {a} of rank {a.rank} {why}"
-        return ScheduleError(where, got, expected, f"{attempt}\n{self.grid(mark=a)}".strip())
+        around = staircase.near(self.grid(mark=a))
+        return ScheduleError(f"{self.name}: {a} of rank {a.rank} {why}", got, expected, f"{attempt}\n{around}".strip())
 
     def grid(self, mark: Action | None = None) -> str:
         """Rows are ranks, columns earliest ticks; `!` stands before `mark`, and what can never start stands right."""
-        twins = len(set(self.actions())) < sum(map(len, self.lanes))
-        tick = {} if twins else ticks(self.tasks)
-        rows = [self._row(lane, tick, mark) for lane in self.lanes]
-        columns = range(max((t for row in rows for t in row), default=-1) + 1)
-        cells = [["+".join(row.get(t, ["."])) for t in columns] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        ranks = [lane[0].rank if lane else r for r, lane in enumerate(self.lanes)]
-        lines = [" ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
-        return "\n".join(f"{r}: {line}".rstrip() for r, line in zip(ranks, lines, strict=True))
-
-    @staticmethod
-    def _row(lane: tuple[Action, ...], tick: Mapping[Action, int], mark: Action | None) -> dict[int, list[str]]:
-        row: dict[int, list[str]] = {}
-        late = max(tick.values(), default=-1)
-        for a in lane:
-            if a not in tick:
-                late += 1
-            row.setdefault(tick.get(a, late), []).append("!" * (a == mark) + str(a))
-        return row
+        twins = len(self.tasks.number) < sum(map(len, self.lanes))
+        return staircase.drawn(self.lanes, {} if twins else ticks(self.tasks), mark)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name, "lanes": self.lanes, "needs": self.needs}  # the graph is made anew where it is read
