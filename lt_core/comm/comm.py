@@ -34,6 +34,11 @@ class Comm(Protocol):
     backend: str
     timeout_s: float
 
+    @property
+    def ended(self) -> str:
+        """Why it was aborted; empty while it lives."""
+        ...
+
     def exchange(self, sends: Ends, receives: Ends) -> None:
         """Send each (tensor, peer) and fill each (buffer, peer): one batch, over when all of it is."""
         ...

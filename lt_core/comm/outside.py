@@ -16,6 +16,8 @@ from lt_core.comm.comm import Comm, Ends
 class Outside:
     """The face of a group seen from outside: `rank` is -1."""
 
+    ended = ""
+
     def __init__(self, whole: Comm, ranks: Sequence[int]) -> None:
         self.rank, self.size = -1, len(ranks)
         self.device: torch.device = whole.device
