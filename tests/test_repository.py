@@ -1,0 +1,66 @@
+"""The files around the code agree: one list of ranges, pins within it, a Binder that builds, notebook diffs as text."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
+from packaging.requirements import Requirement
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_each_dependency_is_pinned_to_a_release_in_its_range():
+    lines = [Requirement(line) for line in text("constraints.txt").splitlines() if not line.startswith("#")]
+    pins = {pin.name.lower().replace("_", "-"): str(pin.specifier).removeprefix("==") for pin in lines}
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+    outside = [need for need in map(Requirement, wanted) if pins.get(need.name.lower(), "0") not in need.specifier]
+    assert outside == [] and pins["torch"] == "2.13.0"
+
+
+@pytest.mark.parametrize("name", ["environment.yml", "binder/environment.yml"])
+def test_conda_s_files_repeat_no_range_of_ours(name):
+    listed = YAML(typ="safe").load(text(name))["dependencies"]
+    names = {re.split("[=<>]", entry)[0] for entry in listed if isinstance(entry, str)}
+    assert names <= {"python", "pip", "pytorch-cpu"}
+    assert [entry for entry in listed if isinstance(entry, dict)] in ([{"pip": ["-e ."]}], [])
+
+
+@pytest.mark.processes
+def test_binder_reads_our_files():
+    command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "binder/environment.yml" in done.stdout + done.stderr and "RUN ./binder/postBuild" in done.stdout + done.stderr
+    )
+
+
+def test_every_command_that_the_readme_names_is_a_target():
+    targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), re.M))
+    named = set(re.findall(r"`?make ([a-z-]+)", text("README.md") + text("CONTRIBUTING.md")))
+    assert named <= targets and {"lab", "test"} <= named
+
+
+def test_ci_runs_what_a_person_runs():
+    assert "make test" in text(".ci/run") and ".ci/run" in text(".github/workflows/ci.yml")
+
+
+def test_a_notebook_s_diff_is_its_sources_and_words(tmp_path):
+    figure = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "2 lanes"})
+    cells = [new_markdown_cell("# 05"), new_code_cell("show(x)", outputs=[figure], metadata={"tags": ["see"]})]
+    path = tmp_path / "book.ipynb"
+    path.write_text(writes(new_notebook(cells=cells)))
+    shown = subprocess.run(
+        [sys.executable, ROOT / "labs/notebook_text.py", path], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "--- markdown\n# 05\n--- code see\nshow(x)\n  > 2 lanes [picture]\n"
