@@ -4,10 +4,17 @@
 |---|---|---|
 | style | the template, the palette, the fills, the ticks | - |
 | show | one call: the picture, and below it its words; one HTML file | Figure |
-| lanes, gantt | when each rank did what | Trace |
+| actions, lanes | how an action looks; bars in lanes | - |
+| gantt | when each rank did what | Trace |
+| grid | what each rank does in which tick | Schedule |
+| wires | who sends how much to whom | Trace, Traffic |
+| witnesses | law, simulation and measurement on one axis | Three a row |
 """
 
 from lt_core.views.gantt import gantt
+from lt_core.views.grid import grid
 from lt_core.views.show import Figure, show, to_html
+from lt_core.views.wires import wires
+from lt_core.views.witnesses import Three, witnesses
 
-__all__ = ["Figure", "gantt", "show", "to_html"]
+__all__ = ["Figure", "Three", "gantt", "grid", "show", "to_html", "wires", "witnesses"]

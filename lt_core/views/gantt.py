@@ -6,17 +6,15 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
-from lt_core.base.action import Action, Op
+from lt_core.base.action import Action
 from lt_core.base.errors import UserError
 from lt_core.base.records import Span
 from lt_core.base.trace import Trace
 from lt_core.base.units import seconds_text
-from lt_core.views.lanes import Bar, Block, action_of, draw, fill_of, keys, place
+from lt_core.views.actions import action_of, crowded, fill_of, short
+from lt_core.views.lanes import Bar, Block, draw, keys, place
 from lt_core.views.show import Figure
 from lt_core.views.style import TITLE, WAITING, escaped, titled
-
-CHUNKS = (Op.SEND, Op.ADD, Op.COPY, Op.GATHER, Op.SCATTER)
-PLAIN = (Op.F, Op.B, Op.I, Op.W)
 
 
 def gantt(
@@ -55,25 +53,12 @@ def gantt(
 
 def _bars(trace: Trace, block: Block, scale: float, say: Callable[[float], str]) -> Iterator[Bar]:
     actions = [action_of(s) for s in trace.spans]
-    units: dict[int, set[int]] = {}
-    for a in actions:
-        if a:
-            units.setdefault(a.rank, set()).add(a.unit)
+    several = crowded(a for a in actions if a)
     for s, a in zip(trace.spans, actions, strict=True):
         if (s.rank, s.stream) in block.lanes:
-            text = short(a, len(units[a.rank]) > 1) if a else s.name
+            text = short(a, a.rank in several) if a else s.name
             y = block.lanes[s.rank, s.stream]
             yield Bar(y, s.start_s / scale, (s.end_s - s.start_s) / scale, fill_of(a), text, _hover(s, a, say))
-
-
-def short(a: Action, several: bool) -> str:
-    """What fits in a bar: the chunk that moves, or the micro-batch: `2F0` where a rank has `several` stages, `C0` where
-    the fill does not tell the verb."""
-    if a.op in CHUNKS:
-        return str(a.unit) if a.count == 1 else f"{a.unit}–{a.unit + a.count - 1}"
-    if a.peer >= 0 or (a.op in PLAIN and not several):
-        return str(a.batch)
-    return f"{a.unit if several else ''}{a.op.name}{a.batch}"
 
 
 def _hover(s: Span, a: Action | None, say: Callable[[float], str]) -> str:

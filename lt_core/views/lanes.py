@@ -12,10 +12,9 @@ from collections.abc import Collection, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from lt_core.base.action import Action
 from lt_core.base.errors import UserError
 from lt_core.base.records import Span
-from lt_core.views.style import BOTTOM, FILL_OF, FILLS, GRID, INK, LANE, OTHER, TOP, Fill, escaped, sized
+from lt_core.views.style import BOTTOM, FILLS, GRID, INK, LANE, TOP, Fill, escaped, sized
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -122,18 +121,3 @@ def _head(fig: go.Figure, block: Block) -> None:
         fig.add_annotation(
             text=text, x=0, xref="paper", xanchor="left", y=block.heading_at, showarrow=False, font_size=13
         )
-
-
-def action_of(span: Span) -> Action | None:
-    """The action of a span: its own, or the one that its name spells."""
-    if span.action is not None:
-        return span.action
-    try:
-        return Action.parse(span.name, span.rank)
-    except UserError:  # a name in plain words is no fault: it is drawn as it is
-        return None
-
-
-def fill_of(action: Action | None) -> Fill:
-    """The fill of an action's kind."""
-    return FILL_OF[action.op] if action else OTHER
