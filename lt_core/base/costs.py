@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from lt_core.base.action import Action
 
@@ -31,7 +31,6 @@ class Costs(Protocol):
         ...
 
 
-@runtime_checkable
 class Sized(Protocol):
     """Costs, or a machine, which know how many bytes an action moves; their spans carry it."""
 
@@ -42,4 +41,5 @@ class Sized(Protocol):
 
 def sizes(costs_or_machine: object) -> Callable[[Action], int]:
     """Its own `nbytes` where it is `Sized`, else 0 for every action."""
-    return costs_or_machine.nbytes if isinstance(costs_or_machine, Sized) else lambda action: 0
+    nbytes: Callable[[Action], int] | None = getattr(costs_or_machine, "nbytes", None)
+    return nbytes or (lambda action: 0)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol
 
 from lt_core.base.action import Action
 from lt_core.base.costs import sizes
@@ -22,14 +22,15 @@ from lt_core.engine.board import Board
 from lt_core.engine.lane import is_chain, items
 from lt_core.engine.streams import Streams, streams_of
 
-if TYPE_CHECKING:
-    import torch
-
 GRACE_S = 5.0  # what workers are given to end in once they were aborted
 
 
 class Machine(Protocol):
-    """What a technique supplies: how to do an action. It may also be `Sized` (bytes in spans) and `Placed`."""
+    """What a technique supplies: how to do an action.
+
+    It may also have `nbytes(action)`, which its spans then carry, and on a GPU it has `device`: each worker then gets
+    a CUDA stream of its own there.
+    """
 
     def run(self, actions: Sequence[Action]) -> Work | None:
         """Do one action, or one exchange, which sends what stood there before anything arrives. None: over on return
@@ -38,16 +39,6 @@ class Machine(Protocol):
 
     def abort(self, reason: str) -> None:
         """Whatever `run` is in, and every Work it gave, raises at once."""
-        ...
-
-
-@runtime_checkable
-class Placed(Protocol):
-    """A machine that says on which device it works; one that does not works on the host, or on the current stream."""
-
-    @property
-    def device(self) -> torch.device | None:
-        """Its device."""
         ...
 
 
@@ -61,7 +52,7 @@ def execute(schedule: Schedule, rank: int, machine: Machine, trace: Trace, deadl
     made = items(schedule, rank)
     workers = ["rank"] if is_chain(made) else list(dict.fromkeys(item.worker for item in made))
     board = Board(made, workers, deadline_s, lambda reason: machine.abort(f"rank {rank}: {reason}"))
-    streams = streams_of(machine.device if isinstance(machine, Placed) else None)
+    streams = streams_of(getattr(machine, "device", None))
     try:
         if len(workers) == 1:
             _work(board, workers[0], machine, streams, nullcontext())
