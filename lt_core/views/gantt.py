@@ -46,7 +46,9 @@ def gantt(
         bars += _gaps(trace, blocks[-1], scale, say) if waiting else []
     fig = draw(bars, blocks, longest / scale)
     fig.update_xaxes(ticksuffix=f" {name}", showticksuffix="last", rangemode="tozero")
-    titled(fig, title or _finding(moved, say), under or (_how(moved[0]) if len(moved) == 1 else ""))
+    titled(
+        fig, title or _finding(moved, say), under or (_how(moved[0]) if len(moved) == 1 else "each from its own start")
+    )
     first = (f"{title}. " if title else "") + (f"Drawn: {', '.join(streams)}." if streams else "")
     return _worded(Figure(fig, first.strip()), moved, say)
 

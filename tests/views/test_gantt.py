@@ -120,6 +120,8 @@ def test_two_traces_stand_on_one_axis():
         3.0,
         3.0,
     ]  # ms, each from its own zero
+    assert figure.figure.layout.title.text == "ring: simulated 2 ms, measured 6 ms"
+    assert figure.figure.layout.title.subtitle.text == "each from its own start"
     assert figure.times.endswith("The last takes 3 times as long as the first.")
     assert figure.figure.layout.height == round(64 + 72 + 36 * (2 * 4 + 2 * 0.25 + 2 * 0.8))
 
