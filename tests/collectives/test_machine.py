@@ -1,0 +1,191 @@
+"""The machine runs any schedule on any tensor: what is exact, what is refused, what stands where."""
+
+import pytest
+import torch
+
+from lt_core.base.action import Op
+from lt_core.base.errors import Misuse, RankError, UserError
+from lt_core.base.trace import Trace
+from lt_core.base.traffic import Traffic
+from lt_core.collectives import all_reduce, naive, of_rounds, ring, run
+from lt_core.collectives.machine import Machine, Scratch, units
+from lt_core.collectives.rounds import ADD, COPY, Message
+
+
+class Wire:
+    """A communicator of two, seen from rank 0: notes where each message lands and lets `arrives` come in."""
+
+    rank, size, device, backend, timeout_s = 0, 2, torch.device("cpu"), "none", 1.0
+
+    def __init__(self, arrives):
+        self.traffic, self.arrives, self.landed, self.sent, self.aborted = Traffic(), arrives, [], [], ""
+
+    def exchange(self, sends, receives):
+        self.sent += [x.tolist() for x, _ in sends]
+        for buffer, _ in receives:
+            buffer.copy_(torch.full_like(buffer, self.arrives))
+            self.landed.append(buffer)
+
+    def abort(self, reason):
+        self.aborted = reason
+
+
+def turn(machine, schedule):
+    for actions in schedule.exchanges(0):
+        machine.run(actions)
+
+
+def test_units_cut_the_tensor():
+    machine = Machine(Wire(0), torch.arange(10), 4)
+    pieces = [
+        machine.part(a).tolist() for a in of_rounds("all", 2, [[Message(0, 1, u, ADD) for u in range(4)]]).lanes[0]
+    ]
+    assert pieces == [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9]]
+
+
+def test_a_schedule_cuts_up_to_its_last_unit():
+    assert [units(s) for s in (ring.schedule(1), ring.schedule(4), naive.schedule(4))] == [1, 4, 4]
+
+
+def test_what_is_kept_lands_in_its_place():
+    wire, flat = Wire(9), torch.arange(4)
+    turn(Machine(wire, flat, 2), of_rounds("keep", 2, [[Message(0, 1, 0, COPY), Message(1, 0, 1, COPY)]]))
+    assert flat.tolist() == [0, 1, 9, 9]
+    assert wire.landed[0].data_ptr() == flat[2:].data_ptr()
+
+
+def test_what_is_added_lands_in_one_buffer_in_all_rounds():
+    wire, flat = Wire(1), torch.zeros(6, dtype=torch.int64)
+    turn(Machine(wire, flat, 3), of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(3)]))
+    assert flat.tolist() == [1] * 6
+    assert len({buffer.data_ptr() for buffer in wire.landed}) == 1
+
+
+def test_uneven_chunks_still_need_one_buffer():
+    wire = Wire(1)
+    turn(Machine(wire, torch.zeros(10), 4), of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(4)]))
+    assert [len(buffer) for buffer in wire.landed] == [2, 3, 2, 3]
+    assert len({buffer.data_ptr() for buffer in wire.landed}) == 1
+
+
+def test_a_kept_scratch_is_used_again():
+    wire, scratch, take = Wire(1), Scratch(), of_rounds("add", 2, [[Message(1, 0, 0, ADD)]])
+    for dtype in (torch.float32, torch.float32, torch.int64):
+        turn(Machine(wire, torch.zeros(6, dtype=dtype), 3, scratch), take)
+    first, second, third = wire.landed
+    assert first.data_ptr() == second.data_ptr() != third.data_ptr()
+    assert third.dtype == torch.int64
+
+
+def test_what_a_round_still_sends_is_not_overwritten_by_what_it_takes():
+    wire, flat = Wire(9), torch.arange(4)
+    turn(Machine(wire, flat, 1), of_rounds("swap", 2, [[Message(0, 1, 0, COPY), Message(1, 0, 0, COPY)]]))
+    assert wire.sent == [[0, 1, 2, 3]]
+    assert wire.landed[0].data_ptr() != flat.data_ptr()
+    assert flat.tolist() == [9, 9, 9, 9]
+
+
+def test_a_message_without_elements_is_not_sent():
+    wire = Wire(1)
+    turn(Machine(wire, torch.zeros(1), 2), of_rounds("add", 2, [[Message(0, 1, 0, ADD), Message(1, 0, 0, ADD)]]))
+    assert wire.sent == wire.landed == []
+
+
+def test_its_abort_is_the_communicators():
+    wire = Wire(0)
+    Machine(wire, torch.zeros(1), 1).abort("rank 3 is gone")
+    assert wire.aborted == "rank 3 is gone"
+
+
+def summed(comm, x, schedule_of):
+    before = x.clone()
+    result = all_reduce(comm, x, schedule_of(comm.size))
+    assert torch.equal(x, before)
+    assert not x.numel() or result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    return result
+
+
+def strided(comm, schedule_of):
+    v = comm.rank + 1
+    column = torch.tensor([[v, 0], [10 * v, v]])[:, 0]
+    assert not column.is_contiguous()
+    turned = (torch.arange(6.0, dtype=torch.float64) * v).view(2, 3).t()
+    spread = torch.tensor([float(v)]).expand(5)
+    return [summed(comm, x, schedule_of) for x in (column, turned, spread)]
+
+
+@pytest.mark.parametrize("algorithm", [naive, ring], ids=lambda module: module.__name__.split(".")[-1])
+def test_strided_tensors_are_read_element_by_element(ranks, algorithm):
+    """A peer read a strided tensor's storage as if it were dense: wrong numbers, and no error."""
+    for column, turned, spread in ranks(2).run(strided, algorithm.schedule):
+        assert column.tolist() == [3, 30]
+        assert turned.tolist() == [[0, 9], [3, 12], [6, 15]]
+        assert spread.tolist() == [3] * 5
+
+
+def empties(comm, schedule_of):
+    return [summed(comm, torch.ones(shape), schedule_of).shape for shape in ((0,), (1, 0, 2))], comm.traffic.messages
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("algorithm", [naive, ring], ids=lambda module: module.__name__.split(".")[-1])
+def test_tensors_without_elements_come_back_in_their_shape(ranks, algorithm, size):
+    """A peer's processes died of a division by zero where a tensor had no elements."""
+    shapes = [torch.Size([0]), torch.Size([1, 0, 2])]
+    assert ranks(size).run(empties, algorithm.schedule) == [(shapes, 0)] * size
+
+
+def scalars(comm):
+    with torch.inference_mode():
+        below = all_reduce(comm, torch.tensor(1.0 + comm.rank), ring.schedule(comm.size))
+        buffer = torch.full((3,), 1.0 + comm.rank)
+        run(comm, buffer, ring.schedule(comm.size))
+    weight = torch.full((2,), 1.0 + comm.rank, requires_grad=True)
+    above = all_reduce(comm, weight, ring.schedule(comm.size))
+    return below.item() / comm.size, list(below.shape), buffer.tolist(), above.tolist(), above.requires_grad
+
+
+def test_scalars_inference_mode_and_parameters(ranks):
+    """The mean of a scalar over two ranks is 1.5, also where no gradients are recorded."""
+    assert ranks(2).run(scalars) == [(1.5, [], [3.0] * 3, [3.0, 3.0], False)] * 2
+
+
+def traced(comm):
+    trace = Trace("ring")
+    all_reduce(comm, torch.arange(10.0), ring.schedule(comm.size), trace)
+    return trace, comm.traffic.counted.bytes
+
+
+def test_a_trace_holds_every_action_with_its_bytes(ranks):
+    for rank, (trace, sent) in enumerate(ranks(3).run(traced)):
+        spans = sorted(trace.spans, key=lambda s: (s.action.batch, s.stream == "in"))
+        assert [s.action for s in spans] == list(ring.schedule(3).lanes[rank])
+        assert sum(s.nbytes for s in spans if s.action.op is Op.SEND) == sent
+        assert all(s.rank == rank and s.end_s >= s.start_s for s in spans)
+
+
+def wrong_size(comm):
+    all_reduce(comm, torch.zeros(3), ring.schedule(3))
+
+
+def wrong_dtype(comm):
+    all_reduce(comm, torch.zeros(3, dtype=torch.bool), ring.schedule(comm.size))
+
+
+def wrong_buffer(comm):
+    run(comm, torch.zeros(3, 2).t(), ring.schedule(comm.size))
+
+
+@pytest.mark.parametrize(
+    ("fn", "kind", "text"),
+    [
+        (wrong_size, UserError, "ring is a schedule for 3 ranks; got 2 ranks in this communicator; expected 3"),
+        (wrong_dtype, UserError, "ring: not every backend knows this dtype; got torch.bool; expected float32, "),
+        (wrong_buffer, Misuse, "ring: the tensor is strided; got shape"),
+    ],
+)
+def test_what_cannot_work_is_refused(ranks, fn, kind, text):
+    with pytest.raises(RankError) as error:
+        ranks(2).run(fn)
+    assert error.value.kind == kind.__name__
+    assert text in error.value.message

@@ -1,0 +1,134 @@
+"""Each law equals the simulation and the counts of real runs: bytes, messages exactly, seconds where chunks are even.
+
+A new collective is a line in CASES; what has a law but no line, or never ran on real processes, fails below.
+"""
+
+from hashlib import sha256
+
+import pytest
+import torch
+
+from lt_core.base.cluster import Wire
+from lt_core.base.units import bounds
+from lt_core.collectives import basic, naive, ring, run
+from tests import witnesses
+from tests.witnesses import Case, Sent
+
+
+def summed(xs, rank):
+    return torch.stack(xs).sum(0, dtype=torch.float64).to(xs[0].dtype)
+
+
+def told(xs, rank):
+    return xs[0]
+
+
+def reduced(xs, rank):
+    return summed(xs, rank) if rank == 0 else xs[rank]
+
+
+def scattered(xs, rank):
+    result, (low, high) = xs[rank].clone(), bounds(xs[0].numel(), rank, len(xs))
+    result[low:high] = xs[0][low:high]
+    return result
+
+
+def gathered(xs, rank):
+    cuts = [bounds(xs[0].numel(), r, len(xs)) for r in range(len(xs))]
+    return torch.cat([x[low:high] for x, (low, high) in zip(xs, cuts)]) if rank == 0 else xs[rank]
+
+
+CASES = [  # where there is a root, it is rank 0
+    Case("naive", "lt_core.collectives.naive", naive, summed),
+    Case("broadcast", "lt_core.collectives.basic", basic.BROADCAST, told),
+    Case("reduce", "lt_core.collectives.basic", basic.REDUCE, reduced),
+    Case("scatter", "lt_core.collectives.basic", basic.SCATTER, scattered),
+    Case("gather", "lt_core.collectives.basic", basic.GATHER, gathered),
+    Case("ring", "lt_core.collectives.ring", ring, summed),
+]
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_size = pytest.mark.parametrize("size", range(1, 9))
+
+ELEMENTS = [0, 1, 2, 3, 5, 7, 10, 29, 1023, 1024]
+INPUTS = [(n, torch.float64) for n in ELEMENTS] + [(n, t) for n in (1, 7, 1023) for t in (torch.int64, torch.bfloat16)]
+COSTS = {  # binary fractions, so that sums are exact
+    "latency": (Wire("latency", 1000.0, float("inf")), 0.0),
+    "bandwidth": (Wire("bandwidth", 0.0, 0.5), 0.0),
+    "all": (Wire("all", 1000.0, 0.25), 3.0),
+}
+LARGE = [(65537, torch.float64), (65537, torch.int64), (65537, torch.bfloat16)]
+
+
+@each_case
+@pytest.mark.parametrize("size", [*range(1, 9), 16])
+def test_rounds(case, size):
+    schedule = case.laws.schedule(size).check()
+    assert case.laws.law_rounds(size) == len({a.batch for a in schedule.actions()})
+
+
+@each_case
+@pytest.mark.parametrize("size", [*range(1, 9), 16])
+@pytest.mark.parametrize(("wire", "add_s_per_byte"), COSTS.values(), ids=COSTS)
+def test_seconds_of_the_simulation(case, size, wire, add_s_per_byte):
+    simulated = witnesses.seconds_by_simulation(case.laws.schedule(size), 8, wire, add_s_per_byte)
+    assert case.laws.law_seconds(size, 8 * size, wire, add_s_per_byte) == simulated
+
+
+@each_case
+@each_size
+def test_bytes_and_messages_of_the_simulation(case, size):
+    for elements in [*ELEMENTS, 65537]:
+        simulated = witnesses.by_simulation(case.laws.schedule(size), elements, itemsize=2)
+        assert witnesses.by_law(case.laws, size, elements, itemsize=2) == simulated, elements
+
+
+def values(rank, elements, dtype):
+    return (torch.arange(elements) + 1000 * rank).to(dtype)
+
+
+def measured(comm, case, inputs):
+    """Of each input: whether the result is right, its bits, and what this rank sent for it."""
+    schedule, report = case.laws.schedule(comm.size), []
+    for elements, dtype in inputs:
+        xs = [values(rank, elements, dtype) for rank in range(comm.size)]
+        x, before = xs[comm.rank].clone(), comm.traffic.copy()
+        run(comm, x, schedule)
+        sent = (comm.traffic - before).counted
+        bits = sha256(x.view(torch.uint8).numpy().tobytes()).hexdigest()
+        report.append((right(x, case.right(xs, comm.rank), xs), bits, Sent(sent.bytes, sent.messages)))
+    return report
+
+
+def right(x, expected, xs):
+    """Exactly so; in bfloat16 within eps (p - 1) sum |x|, for there each sum is rounded."""
+    if x.dtype != torch.bfloat16:
+        return torch.equal(x, expected)
+    bound = torch.finfo(x.dtype).eps * (len(xs) - 1) * sum(y.double().abs() for y in xs)
+    return bool(((x.double() - expected.double()).abs() <= bound).all())
+
+
+def hold_to_its_law(group, case, size, inputs):
+    reports = group.run(measured, case, inputs)
+    for k, (elements, dtype) in enumerate(inputs):
+        oks, bits, sent = zip(*(report[k] for report in reports))
+        assert all(oks), (elements, dtype)
+        assert case.right is not summed or len(set(bits)) == 1, (elements, dtype)
+        assert list(sent) == witnesses.by_law(case.laws, size, elements, dtype.itemsize), (elements, dtype)
+    witnesses.RAN.add((case.module, group.backend))
+
+
+@each_case
+@each_size
+def test_results_bytes_and_messages_of_a_real_run(ranks, case, size):
+    """A peer's ring left early where elements were no multiple of the ranks: ranks silently kept their own data."""
+    hold_to_its_law(ranks(size), case, size, INPUTS)
+
+
+@each_case
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_a_real_run_of_many_elements(ranks, case, size):
+    hold_to_its_law(ranks(size), case, size, LARGE)
+
+
+def test_every_law_stands_in_the_cases():
+    assert {case.module for case in CASES} == set(witnesses.modules_with_laws())
