@@ -17,7 +17,7 @@ from lt_core.base.errors import Misuse, UserError
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm, Ends
 
-_SUMMED = (
+SUMMED = (
     torch.float32,
     torch.bfloat16,
     torch.float16,
@@ -27,7 +27,7 @@ _SUMMED = (
     torch.uint8,
     torch.int8,
 )
-_MOVED = frozenset((*_SUMMED, torch.bool))
+MOVED = (*SUMMED, torch.bool)
 
 
 def tensor(comm: Comm, verb: str, x: Tensor, summed: bool = False) -> None:
@@ -43,8 +43,8 @@ def tensor(comm: Comm, verb: str, x: Tensor, summed: bool = False) -> None:
         )
     if x.device != comm.device:
         raise UserError(f"{verb}: the tensor is elsewhere", x.device, comm.device, f"x.to({str(comm.device)!r})")
-    if x.dtype not in (_SUMMED if summed else _MOVED):
-        known = ", ".join(str(d).removeprefix("torch.") for d in (_SUMMED if summed else (*_SUMMED, torch.bool)))
+    if x.dtype not in (SUMMED if summed else MOVED):
+        known = ", ".join(str(d).removeprefix("torch.") for d in (SUMMED if summed else MOVED))
         raise UserError(f"{verb}: not every backend knows this dtype", x.dtype, known, "x.view(torch.uint8) to move it")
 
 
@@ -101,7 +101,7 @@ def all_gather(comm: Comm, out: Tensor, x: Tensor) -> None:
 
 
 def all_to_all(
-    comm: Comm, out: Tensor, x: Tensor, out_counts: Sequence[int] | None, counts: Sequence[int] | None
+    comm: Comm, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:
     """Rows that come from and go to each rank (out_counts, counts), all checked; without counts equal parts."""
     tensor(comm, "all_to_all", x)

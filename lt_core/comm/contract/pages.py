@@ -1,0 +1,142 @@
+"""A page of shared memory for each rank of one host, which only this rank writes and all read: no messages, no locks.
+
+    calls    what a rank's collectives are, in words, by number        (a ring of records)
+    ends     how many messages it sent to and wants from each peer, and of which size
+    waits    for whom it waits at the moment, and in what
+    fault    what it found wrong
+
+The file lies in a private folder until all have mapped it; then it has no name, and goes with the last process.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+
+SENT, WANTED = 0, 1  # the two kinds of ends
+WAIT, ALONE, AGREED = (
+    0,
+    1,
+    2,
+)  # a page's first words: the number of its wait, whether one thread uses it, its last agreed call
+CALLS = 32  # how far a rank's collectives may run ahead of the slowest rank's
+_SIZES, _CALL, _TEXT = 16, 256, 1024
+_HEAD = 4
+_BODY = struct.Struct("<IqI")  # checksum of the rest; number; hash of the whole text
+
+
+class Pages:
+    """The pages of all ranks, seen by `rank`. Words are of 8 bytes, so that each is read and written whole."""
+
+    def __init__(self, memory: mmap.mmap, size: int, rank: int) -> None:
+        self.size, self.rank = size, rank
+        self._memory, self._words = memory, memoryview(memory).cast("q")
+        self._page = _page_bytes(size)
+
+    def head(self, rank: int, field: int) -> int:
+        """One of the first words of a rank's page."""
+        return self._words[8 + rank * self._page // 8 + field]
+
+    def set_head(self, field: int, value: int) -> None:
+        """Write one of the first words of our own page."""
+        self._words[8 + self.rank * self._page // 8 + field] = value
+
+    def call(self, rank: int, number: int) -> str | None:
+        """What a rank's collective `number` (from 1 on) is, or None while it has not come to it."""
+        at = self._call_at(rank, number)
+        return _read(self._memory[at : at + _CALL], number)
+
+    def same_call(self, rank: int, number: int) -> bool:
+        """Whether a rank's collective `number` is ours, to the letter."""
+        ours, theirs = self._call_at(self.rank, number), self._call_at(rank, number)
+        return self._memory[ours : ours + _CALL] == self._memory[theirs : theirs + _CALL]
+
+    def set_call(self, number: int, text: str) -> None:
+        """Say what our collective `number` is."""
+        at = self._call_at(self.rank, number)
+        self._memory[at : at + _CALL] = _written(number, text, _CALL)
+
+    def ends(self, kind: int, rank: int, peer: int) -> int:
+        """How many messages a rank has sent to `peer` (SENT) or wants from it (WANTED)."""
+        return self._words[self._ends_at(kind, rank, peer)]
+
+    def add_end(self, kind: int, peer: int, shape: int) -> int:
+        """Note one more message of ours; `shape` stands for its size and dtype. Returns its number, from 1 on."""
+        at = self._ends_at(kind, self.rank, peer)
+        number = self._words[at] + 1
+        self._words[at + 1 + number % _SIZES] = shape
+        self._words[at] = number
+        return number
+
+    def shape(self, kind: int, rank: int, peer: int, number: int) -> int | None:
+        """The shape of a rank's message `number`, or None where it is not known any more."""
+        at = self._ends_at(kind, rank, peer)
+        shape = self._words[at + 1 + number % _SIZES]
+        return shape if self._words[at] < number + _SIZES else None
+
+    def waits(self, rank: int, peer: int) -> int:
+        """Whether a rank waits for `peer`: 0 no, 1 to send to it, 2 for anything else."""
+        return self._words[self._waits_at(rank, peer)]
+
+    def set_waits(self, waits: dict[int, int], doing: str) -> None:
+        """Say for whom we wait, how, and in what."""
+        for peer in range(self.size):
+            self._words[self._waits_at(self.rank, peer)] = waits.get(peer, 0)
+        self._set_text(_TEXT, doing)
+
+    def doing(self, rank: int) -> str:
+        """What a rank waits in; empty when it waits for nobody."""
+        return self._text(rank, _TEXT)
+
+    def fault(self) -> str:
+        """The fault that some rank told, or nothing."""
+        teller = self._words[0]
+        return self._text(teller - 1, 0) if teller else ""
+
+    def tell_fault(self, text: str) -> None:
+        """Tell all ranks what is wrong, unless one has done so."""
+        if not self._words[0]:
+            self._set_text(0, text)
+            self._words[0] = self.rank + 1
+
+    def _ends_at(self, kind: int, rank: int, peer: int) -> int:
+        return 8 + rank * self._page // 8 + _HEAD + (2 * peer + kind) * (1 + _SIZES)
+
+    def _waits_at(self, rank: int, peer: int) -> int:
+        return self._ends_at(0, rank, self.size) + peer
+
+    def _call_at(self, rank: int, number: int) -> int:
+        return 64 + (rank + 1) * self._page - 2 * _TEXT - (1 + number % CALLS) * _CALL
+
+    def _text(self, rank: int, place: int) -> str:
+        at = 64 + (rank + 1) * self._page - 2 * _TEXT + place
+        return _read(self._memory[at : at + _TEXT], 0) or ""
+
+    def _set_text(self, place: int, text: str) -> None:
+        at = 64 + (self.rank + 1) * self._page - 2 * _TEXT + place
+        self._memory[at : at + _TEXT] = _written(0, text, _TEXT)
+
+
+def pages_bytes(size: int) -> int:
+    """Bytes of all pages of a group of `size`."""
+    return 64 + size * _page_bytes(size)
+
+
+def _page_bytes(size: int) -> int:
+    return 8 * (_HEAD + size * (2 * (1 + _SIZES) + 1)) + CALLS * _CALL + 2 * _TEXT
+
+
+def _written(number: int, text: str, room: int) -> bytes:
+    whole = text.encode()
+    body = _BODY.pack(0, number, zlib.crc32(whole))[4:] + whole[: room - _BODY.size]
+    return (zlib.crc32(body).to_bytes(4, "little") + body).ljust(room, b"\0")
+
+
+def _read(slot: bytes, number: int) -> str | None:
+    """The text of a record, or None while it is another one's or half written."""
+    checksum, found, _ = _BODY.unpack_from(slot)
+    text = slot[_BODY.size :].rstrip(b"\0")
+    if found != number or zlib.crc32(slot[4 : _BODY.size] + text) != checksum:
+        return None
+    return text.decode(errors="replace")
