@@ -5,6 +5,7 @@ import torch
 
 from lt_core.base.errors import RankError, UserError
 from lt_core.collectives.basic import BROADCAST, GATHER, REDUCE, SCATTER, broadcast, gather, reduce, scatter
+from tests.witnesses import by_simulation
 
 
 def test_a_broadcast_goes_from_the_root_to_one_after_the_other():
@@ -55,6 +56,15 @@ def test_bad_roots_and_sizes_are_refused(star):
         with pytest.raises(UserError, match=f"{star.name} has no root {root}; expected a rank .* 0 to 2"):
             star.schedule(3, root)
     assert star.schedule(1).lanes == ((),)
+
+
+@pytest.mark.parametrize("star", [BROADCAST, REDUCE, SCATTER, GATHER], ids=lambda star: star.name)
+@pytest.mark.parametrize(("size", "root"), [(2, 1), (5, 3), (8, 7)])
+def test_laws_hold_round_any_root(star, size, root):
+    for elements in (0, 1, 7, 29):
+        sent = by_simulation(star.schedule(size, root), elements, itemsize=2)
+        assert [star.law_bytes(size, elements, 2, rank, root) for rank in range(size)] == [s.nbytes for s in sent]
+        assert [star.law_messages(size, elements, rank, root) for rank in range(size)] == [s.messages for s in sent]
 
 
 def all_four(comm, root):
