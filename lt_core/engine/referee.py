@@ -1,0 +1,101 @@
+"""One policy for real ranks: each asks for its next action and tells when that is over; what happened is recorded.
+
+rank 0   next -> 3F0   ... compute ...   done      next -> 4F1      One lock: a question is answered between two ends,
+rank 1   next (the policy says: not yet) ......... -> 4F0  ...      never during one, exactly as on a virtual clock.
+
+Ranks that are threads share it; ranks that are processes ask it through a proxy.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import perf_counter
+from typing import Generic, TypeVar
+
+from lt_core.base.action import Action
+from lt_core.base.errors import Aborted, Deadline
+from lt_core.base.policy import Policy
+from lt_core.base.schedule import Schedule
+from lt_core.engine.record import Record
+
+P = TypeVar("P", bound=Policy)
+R = TypeVar("R")
+
+
+class Referee(Generic[P]):
+    """Gives actions until `until(policy)`, or until no rank can get one; `schedule()` is what happened.
+
+    deadline_s: how long a rank may wait for an action while no other ends one.
+    """
+
+    def __init__(self, policy: P, until: Callable[[P], bool], deadline_s: float = 60.0) -> None:
+        self.policy, self.until, self.deadline_s = policy, until, deadline_s
+        self._record = Record(policy)
+        self._changed = threading.Condition()
+        self._refused: set[int] = set()  # ranks that got nothing since the last end
+        self._given: dict[int, Action] = {}
+        self._reason = ""  # why all must stop
+        self._last_s = perf_counter()
+
+    def next(self, rank: int) -> Action | None:
+        """What `rank` does now, as soon as there is something; None when it is over.
+
+        Errors: what the policy raises; `Deadline`; and on the other ranks then `Aborted`.
+        """
+        since_s = perf_counter()
+        with self._changed:
+            while True:
+                self._check()
+                if self.until(self.policy) or len(self._refused) == self.policy.size:
+                    self._changed.notify_all()
+                    return None
+                if (a := self._failing(rank, lambda: self._record.give(rank))) is not None:
+                    self._given[rank] = a
+                    return a
+                self._refused.add(rank)
+                if len(self._refused) < self.policy.size:
+                    self._wait(rank, max(since_s, self._last_s) + self.deadline_s)
+
+    def done(self, action: Action) -> None:
+        """`action` is over: the policy is told, and all who wait are asked again."""
+        with self._changed:
+            self._check()
+            self._failing(action.rank, lambda: self._record.end(action))
+            self._given.pop(action.rank, None)
+            self._refused.clear()
+            self._last_s = perf_counter()
+            self._changed.notify_all()
+
+    def abort(self, reason: str) -> None:
+        """Every rank that waits or asks raises `Aborted(reason)`."""
+        with self._changed:
+            self._reason = self._reason or reason
+            self._changed.notify_all()
+
+    def schedule(self) -> Schedule:
+        """What has happened so far; its `needs` stand in the order of the ends, which is the order to replay."""
+        with self._changed:
+            return self._record.schedule()
+
+    def _check(self) -> None:
+        if self._reason:
+            raise Aborted(self._reason)
+
+    def _wait(self, rank: int, end_s: float) -> None:
+        left_s = end_s - perf_counter()
+        if left_s > 0:
+            self._changed.wait(left_s)
+            return
+        others = ", ".join(f"rank {r} is at {a}" for r, a in sorted(self._given.items())) or "no rank has one"
+        error = Deadline(f"rank {rank} has waited {self.deadline_s:g} s for its next action: {others}")
+        self.abort(str(error))
+        raise error
+
+    def _failing(self, rank: int, call: Callable[[], R]) -> R:
+        """The policy's own error is the caller's; the others are told."""
+        try:
+            return call()
+        except BaseException as error:
+            self.abort(f"rank {rank} failed first: {type(error).__name__}: {error}")
+            raise
