@@ -17,9 +17,12 @@ Lanes = Sequence[Sequence[Action]]
 Needs = Mapping[Action, tuple[Action, ...]]
 
 
+NEVER = -1  # the task which stands for all that is in no lane
+
+
 class Graph(NamedTuple):
     """tasks[i]: its actions, the sender first.  number: the task of each action.  after[i]: the tasks that wait for i.
-    waits[i]: for how many i waits; a need or an other end that is in no lane counts, and never comes."""
+    waits[i]: for how many i waits.  after[NEVER]: those that need, or are the other end of, what is in no lane."""
 
     lanes: Lanes
     needs: Needs
@@ -34,8 +37,12 @@ def graph(lanes: Lanes, needs: Needs) -> Graph:
     with collector_paused():
         lanes = sorted(filter(None, lanes), key=lambda lane: lane[0].rank)
         tasks, number = _tasks(lanes)
-        after: list[list[int]] = [[] for _ in tasks]
-        waits = [int(len(task) == 1 and task[0].peer >= 0) for task in tasks]
+        after: list[list[int]] = [[] for _ in range(len(tasks) + 1)]
+        waits = [0] * len(tasks)
+        for i, task in enumerate(tasks):
+            if len(task) == 1 and task[0].peer >= 0:
+                after[NEVER].append(i)
+                waits[i] += 1
         for lane in lanes:
             _join(lane, needs, number, after, waits)
         return Graph(lanes, needs, tasks, number, after, waits)
@@ -48,20 +55,19 @@ def _tasks(lanes: Lanes) -> tuple[list[tuple[Action, ...]], dict[Action, int]]:
     takes: list[Action] = []
     for lane in lanes:
         for a in lane:
-            if a.peer >= 0 and a.op.stream == "in":
-                takes.append(a)
-                continue
             if a.peer >= 0:
+                if a.op.stream == "in":
+                    takes.append(a)
+                    continue
                 sent[a.transfer] = len(tasks)
             number[a] = len(tasks)
             tasks.append((a,))
     for a in takes:
-        i = sent.pop(a.transfer, -1)
-        if i >= 0:
+        i = number[a] = sent.pop(a.transfer, len(tasks))
+        if i < len(tasks):
             tasks[i] = (*tasks[i], a)
         else:  # what it takes is sent nowhere, or was taken
             tasks.append((a,))
-        number[a] = i if i >= 0 else len(tasks) - 1
     return tasks, number
 
 
@@ -72,15 +78,13 @@ def _join(
     before: dict[str, int] = {}
     last: tuple[Action, ...] = ()
     sources: set[int] = set()
-    absent = 0
     for a in lane:
         i, stream, wanted = number[a], a.op.stream, needs.get(a, ())
         if wanted is not last:  # the actions of an exchange share theirs
-            last, sources = wanted, {number[n] for n in wanted if n in number}
-            absent = sum(n not in number for n in wanted)
-        waits[i] += len(sources) + absent
+            last, sources = wanted, {number.get(n, NEVER) for n in wanted}
         for j in sources:
             after[j].append(i)
+        waits[i] += len(sources)
         if stream != "free":
             j = before.get(stream, i)
             if j != i and j not in sources:

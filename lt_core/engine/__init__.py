@@ -1,9 +1,9 @@
 """The verbs: what can be done with a schedule, whichever technique made it.
 
-`simulate` says how long it would take, `execute` does it on real ranks; both leave a trace, so that a law, a simulation
-and a measurement stand on one axis. Where a policy decides on the way, `drive` runs it on a virtual clock and a
-`Referee` on real ranks; both leave a schedule. `measure` finds what a model's layers cost, `emulate` slows a device down
-to a price list.
+`simulate` says how long it would take and `execute` does it on real ranks; both leave a trace, so that a law, a
+simulation and a measurement stand on one axis. Where a policy decides on the way, `drive` runs it on a virtual clock
+and a `Referee` on real ranks; both leave a schedule. `measure` finds what a model's layers cost, and `emulate` slows a
+device down to a price list.
 
 | file | idea | source |
 |---|---|---|

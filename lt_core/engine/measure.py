@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
 from lt_core.base.profile import Layer, Profile
+from lt_core.base.torch_compat import timing_event
 
 WARM_UP = 2  # runs before the first that counts
 
@@ -87,21 +88,23 @@ def _run(name: str, layer: nn.Module, x: Tensor) -> tuple[float, float, Tensor]:
 
 
 class _Clock:
-    """Seconds since it was made, once the device has come this far."""
+    """Seconds since it was made: the host's, or on a GPU those between two events of its stream."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self._catch_up()
+        self.events = [timing_event(), timing_event()] if device.type == "cuda" else []
+        if self.events:
+            torch.cuda.synchronize(device)
+            self.events[0].record()
         self.start_s = perf_counter()
 
     def read_s(self) -> float:
-        """Holds the host until then."""
-        self._catch_up()
-        return perf_counter() - self.start_s
-
-    def _catch_up(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        """Holds the host until the device has come this far."""
+        if not self.events:
+            return perf_counter() - self.start_s
+        start, end = self.events
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1e3
 
 
 @contextmanager

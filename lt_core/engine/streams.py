@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
+from lt_core.base.torch_compat import timing_event
 from lt_core.base.work import Over, Work
 
 if TYPE_CHECKING:
@@ -53,12 +54,6 @@ class Host:
         return Over(start_s, perf_counter()) if work is None else work
 
 
-def _event() -> torch.cuda.Event:
-    from torch import cuda
-
-    return cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]  # torch leaves it untyped
-
-
 class Cuda:
     """A worker is a thread with a stream of its own, which follows the caller's and is followed by it."""
 
@@ -66,7 +61,7 @@ class Cuda:
         from torch import cuda
 
         self.device, self.caller = device, cuda.current_stream(device)
-        self.origin = _event()
+        self.origin = timing_event()
         self.origin.record(self.caller)
         self.origin.synchronize()
         self.origin_s = perf_counter()  # the moment from which CUDA's elapsed times are counted
@@ -84,7 +79,7 @@ class Cuda:
 
     def issue(self, run: Callable[[], Work | None]) -> Work:
         """Events before and after, on the current stream."""
-        start, end = _event(), _event()
+        start, end = timing_event(), timing_event()
         start.record()
         work = run()
         end.record()
