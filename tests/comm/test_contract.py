@@ -1,4 +1,4 @@
-"""The contract holds: what gloo forgives and NCCL does not is named on every rank, and right programs see nothing of it."""
+"""The contract: what gloo forgives and NCCL does not is named on every rank, and right programs see nothing of it."""
 
 import gc
 import glob

@@ -55,13 +55,10 @@ class Calls:
         return []
 
     def _same(self, rank: int, number: int) -> bool:
-        pages = self._pages
-        if pages.same_call(rank, number):
-            return True
-        theirs, ours = pages.call(rank, number), pages.call(pages.rank, number)
-        if theirs is None:
-            return False
-        (first, one), (second, other) = sorted([(pages.rank, ours), (rank, theirs)])
+        theirs = self._pages.call(rank, number)
+        if not theirs:
+            return theirs is not None
+        (first, one), (second, other) = sorted([(self._pages.rank, self._pages.own_call(number)), (rank, theirs)])
         raise Mismatch(
             f"collective {number} of this group: rank {first} calls {one}, rank {second} calls {other}",
             attempt="make the same calls in the same order on every rank",

@@ -45,6 +45,7 @@ class Contract:
         self._waits = Waits(pages, timeout_s, lambda: inner.ended, inner.abort)
         self._calls, self._messages, self._unwaited = Calls(pages), Messages(pages), Unwaited(self.rank)
         self._posting = threading.Lock()
+        self._subsets: dict[tuple[int, ...], tuple[Comm, Comm]] = {}
 
     @property
     def ended(self) -> str:
@@ -92,7 +93,10 @@ class Contract:
         with self._faults():
             self._agree(calls.text("subset", chosen))
             inner = self._inner.subset(chosen)
-        return contract(inner, self.timeout_s)
+        known = self._subsets.get(chosen)
+        if known is None or known[0] is not inner:  # a communicator may hand out the same group again
+            known = self._subsets[chosen] = inner, contract(inner, self.timeout_s)
+        return known[1]
 
     def start(self, verb: str, *args: Any) -> Work:
         """The verb of that name, begun; its outputs hold poison and its inputs must not change until `wait()`."""

@@ -43,14 +43,15 @@ class Pages:
         self._words[8 + self.rank * self._page // 8 + field] = value
 
     def call(self, rank: int, number: int) -> str | None:
-        """What a rank's collective `number` (from 1 on) is, or None while it has not come to it."""
-        at = self._call_at(rank, number)
-        return _read(self._memory[at : at + _CALL], number)
+        """What a rank's collective `number` (from 1 on) is; empty if it is ours, None while it has not come to it."""
+        at, ours = self._call_at(rank, number), self._call_at(self.rank, number)
+        slot = self._memory[at : at + _CALL]  # read once: it may be half written
+        return "" if slot == self._memory[ours : ours + _CALL] else _read(slot, number)
 
-    def same_call(self, rank: int, number: int) -> bool:
-        """Whether a rank's collective `number` is ours, to the letter."""
-        ours, theirs = self._call_at(self.rank, number), self._call_at(rank, number)
-        return self._memory[ours : ours + _CALL] == self._memory[theirs : theirs + _CALL]
+    def own_call(self, number: int) -> str:
+        """What our own collective `number` is."""
+        at = self._call_at(self.rank, number)
+        return _read(self._memory[at : at + _CALL], number) or ""
 
     def set_call(self, number: int, text: str) -> None:
         """Say what our collective `number` is."""

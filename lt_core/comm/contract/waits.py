@@ -17,10 +17,11 @@ from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, UserError
 from lt_core.comm.contract.pages import ALONE, WAIT, Pages
 
 TO_SEND, OTHER = 1, 2  # how a rank waits for a peer
-_STANDS_S = 0.2  # a circle is looked at twice, so long apart, lest it was seen while it dissolved
+_LOOK_S = 0.1  # a circle is looked at twice, so long apart, lest it was seen while it dissolved
 _KINDS = {kind.__name__: kind for kind in (Mismatch, Misuse, UserError, Deadline, Aborted)}
 
 Missing = Mapping[int, int]  # peer -> TO_SEND or OTHER
+Circle = list[tuple[int, int, int]]  # rank, the number of its wait, and how it waits for the next one
 
 
 class Waits:
@@ -39,24 +40,19 @@ class Waits:
         if thread not in self._threads:
             self._threads.add(thread)
             self._pages.set_head(ALONE, len(self._threads) == 1)
-        self.check()
-
-    def check(self) -> None:
-        """Raise what some rank found wrong, or that the communicator was ended."""
         self.check_fault()
-        if self._ended():
-            raise Aborted(self._ended())
 
     def check_fault(self, seen: Exception | None = None) -> None:
         """Raise what some rank found wrong; `seen`: what came of it here."""
         fault = self._pages.fault()
         if fault:
             kind, _, text = fault.partition("\n")
-            if str(seen) != text:
+            if type(seen) is not _KINDS[kind] or str(seen) != text:
                 raise _KINDS[kind](text) from seen
 
     def fail(self, error: Exception) -> NoReturn:
-        """Tell all ranks, end the communicator, raise: every rank raises the same."""
+        """Tell all ranks, end the communicator, raise: every rank raises the same, also if two find it at once."""
+        self.check_fault(error)
         self._pages.tell_fault(f"{type(error).__name__}\n{error}")
         self._abort(str(error))
         raise error
@@ -71,20 +67,27 @@ class Waits:
         left = missing()
         if not left:
             return
-        end_s, look_s, polls, before = time.perf_counter() + self._timeout_s, 0.0, 0, None
+        end_s, look_s, polls = time.perf_counter() + self._timeout_s, 0.0, 0
+        before: Circle | None = None
         with self._shown(left, doing) as show:
             while left:
-                self.check()
+                self.check_fault()
                 time.sleep(min(1e-3, 1e-5 * 2 ** (polls // 8)))  # memory rings no bell
                 polls += 1
                 if (left := missing()) and time.perf_counter() > look_s:
                     show(left)
-                    circle = self._circle(alone=True)
-                    if circle and circle == before:
-                        self.fail(self._named([rank for rank, _ in circle]))
-                    before, look_s = circle, time.perf_counter() + _STANDS_S
+                    before, look_s = self._look(before), time.perf_counter() + _LOOK_S
                 if left and time.perf_counter() > end_s:
                     self.fail(self._late(left, doing))
+
+    def _look(self, before: Circle | None) -> Circle | None:
+        """The circle of waits that we are on; raises if it is the one of the last look, or if all has ended."""
+        if self._ended():
+            raise Aborted(self._ended())
+        circle = self._circle(alone=True)
+        if circle and circle == before:
+            self.fail(self._named(circle))
+        return circle
 
     @contextmanager
     def _shown(self, left: Missing, doing: str) -> Iterator[Callable[[Missing], None]]:
@@ -110,40 +113,38 @@ class Waits:
         finally:
             show(None)
 
-    def _circle(self, alone: bool, only: int = 0) -> list[tuple[int, int]] | None:
-        """Ranks that wait for each other in a circle through us, each with the number of its wait."""
+    def _circle(self, alone: bool) -> Circle | None:
+        """Ranks that wait for each other in a circle through us; `alone`: only ranks that use one thread."""
         pages, me = self._pages, self._pages.rank
-        paths = [[me]]
+        paths: list[Circle] = [[(me, pages.head(me, WAIT), 0)]]
         seen = {me}
         while paths:
-            path = paths.pop()
-            if alone and not pages.head(path[-1], ALONE):
+            *path, (rank, wait, _) = paths.pop()
+            if alone and not pages.head(rank, ALONE):
                 continue
             for peer in range(pages.size):
-                how = pages.waits(path[-1], peer)
-                if not how or (only and how != only):
-                    continue
-                if peer == me:
-                    return [(rank, pages.head(rank, WAIT)) for rank in path]
-                if peer not in seen:
+                how = pages.waits(rank, peer)
+                if how and peer == me:
+                    return [*path, (rank, wait, how)]
+                if how and peer not in seen:
                     seen.add(peer)
-                    paths.append([*path, peer])
+                    paths.append([*path, (rank, wait, how), (peer, pages.head(peer, WAIT), 0)])
         return None
 
-    def _named(self, circle: list[int]) -> UserError:
+    def _named(self, circle: Circle) -> UserError:
         """The error that names a circle, from its lowest rank on."""
-        pages, first = self._pages, circle.index(min(circle))
-        ranks = circle[first:] + circle[: first + 1]
-        if all(pages.waits(a, b) == TO_SEND for a, b in pairwise(ranks)):
+        first = circle.index(min(circle))
+        ranks = [rank for rank, *_ in circle[first:] + circle[: first + 1]]
+        if all(how == TO_SEND for *_, how in circle):
             chain = ", which itself waits to send to ".join(f"rank {r}" for r in ranks[1:])
             return Misuse(f"rank {ranks[0]} sends to {chain}", attempt="put both in one exchange")
-        chain = ", which waits".join(f" in {pages.doing(a)} for rank {b}" for a, b in pairwise(ranks))
+        chain = ", which waits".join(f" in {self._pages.doing(a)} for rank {b}" for a, b in pairwise(ranks))
         return Mismatch(f"rank {ranks[0]} waits{chain}", attempt="make the same calls in one order on every rank")
 
     def _late(self, left: Missing, doing: str) -> Exception:
-        circle = self._circle(alone=False, only=TO_SEND)
-        if circle:
-            return self._named([rank for rank, _ in circle])
+        circle = self._circle(alone=False)
+        if circle and all(how == TO_SEND for *_, how in circle):
+            return self._named(circle)
         who = ", ".join(map(str, sorted(left)))
         others = [f"rank {r} waits in {self._pages.doing(r)}" for r in sorted(left) if self._pages.doing(r)]
         waits = f"rank {self._pages.rank} waits in {doing} for rank{'s' * (len(left) > 1)} {who}"
