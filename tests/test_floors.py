@@ -31,6 +31,7 @@ SHOWS = {"views", "teaching", "magics"}
 MAY_IMPORT = {"plotly": SHOWS, "ipywidgets": SHOWS, "anywidget": SHOWS, "IPython": SHOWS, "zmq": {"comm/group"}}
 LATE = {"plotly", "scipy", "sklearn"}  # imported in the function that needs them: sklearn alone takes 0.8 s
 ENVIRONMENT = {"comm/launch.py", "comm/host.py", "comm/group/rank.py", "cli"}
+BY_PATH = {"comm/host.py", "comm/keeper.py"}  # run or loaded by their path, without this package
 SYSTEM = ("/proc", "/dev/shm", "prctl")  # what one operating system has: asked in comm/host.py only
 
 
@@ -58,8 +59,8 @@ def within(path: str, places: set[str]) -> bool:
 def import_faults(path: str, parts: list[str], where: str) -> Iterator[str]:
     """Yield what is wrong with one import in the file at `path` (from lt_core/ on)."""
     name, top, here = ".".join(parts), parts[0], path.split("/")[0]
-    if path == "comm/host.py" and top not in sys.stdlib_module_names:
-        yield f"imports {name}: this file is loaded by path, so the standard library only"
+    if path in BY_PATH and top not in sys.stdlib_module_names:
+        yield f"imports {name}: this file runs by its path, with the standard library only"
     if top == "lt_core":
         there = parts[1] if len(parts) > 1 else ""
         knows_base_alone = here == "views" or path == "engine/simulate.py"

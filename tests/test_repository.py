@@ -1,6 +1,7 @@
 """The files around the code agree: one list of ranges, pins within it, a Binder that builds, notebook diffs as text."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -49,6 +50,22 @@ def test_every_command_that_the_readme_names_is_a_target():
     targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), re.M))
     named = set(re.findall(r"`?make ([a-z-]+)", text("README.md") + text("CONTRIBUTING.md")))
     assert named <= targets and {"lab", "test"} <= named
+
+
+def test_without_a_python_that_is_new_enough_make_says_what_to_do(tmp_path):
+    old = tmp_path / "python3"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2\n')
+    old.chmod(0o755)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text(text(name))
+    done = subprocess.run(
+        [shutil.which("make"), "check"], cwd=tmp_path, env={"PATH": str(tmp_path)}, capture_output=True
+    )
+    assert (
+        b"needs Python 3.11 or newer; python3 here is Python 3.9.2. Install one, or name it: make PYTHON="
+        in done.stdout
+    )
+    assert done.returncode != 0 and not (tmp_path / ".venv").exists()
 
 
 def test_ci_runs_what_a_person_runs():
