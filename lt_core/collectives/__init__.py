@@ -14,6 +14,7 @@ and a line in `tests/test_laws.py`, whose suite then holds it to formula, simula
 | basic | broadcast, reduce, scatter, gather: one rank and all others | - |
 | naive | all to rank 0, the sum to all: the oracle | - |
 | ring | every rank talks to its neighbour only; no all-reduce sends fewer bytes | Patarasuk and Yuan 2009 |
+| watch | what a run writes down for those who step through it | - |
 | native | the backend's own behind the same face | - |
 | agreement | whether all ranks brought the same thing | - |
 | reducer | gradients to their mean, a bucket in one message | - |
@@ -23,6 +24,7 @@ from lt_core.collectives import basic, naive, native, ring
 from lt_core.collectives.machine import Scratch, all_reduce, run
 from lt_core.collectives.reducer import Mean, Reduced, Reducer
 from lt_core.collectives.rounds import Message, of_rounds
+from lt_core.collectives.watch import chunk_table
 
 __all__ = [
     "Mean",
@@ -32,6 +34,7 @@ __all__ = [
     "Scratch",
     "all_reduce",
     "basic",
+    "chunk_table",
     "naive",
     "native",
     "of_rounds",

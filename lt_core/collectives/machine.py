@@ -19,20 +19,24 @@ from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.base.units import bounds
+from lt_core.collectives.watch import Watch, Watched
 from lt_core.comm import checks
 from lt_core.comm.comm import Comm
 from lt_core.engine.execute import execute
 
 
-def all_reduce(comm: Comm, x: Tensor, schedule: Schedule, trace: Trace | None = None) -> Tensor:
+def all_reduce(
+    comm: Comm, x: Tensor, schedule: Schedule, trace: Trace | None = None, watch: Watch | None = None
+) -> Tensor:
     """The sum of all ranks' x, by the algorithm that the schedule is: `all_reduce(comm, x, ring.schedule(comm.size))`.
 
     x: any shape, dense or strided, of one shape and dtype on all ranks; it is left as it was, and no gradient flows
     through. The result is dense and has the same bits on every rank if the schedule sums each unit in one place.
+    watch: what else the trace is to hold of each exchange, such as `watch.chunk_table`.
     Errors: a schedule for another number of ranks, a dtype without a sum, and the communicator's own.
     """
     flat = copied(x)
-    run(comm, flat, schedule, trace)
+    run(comm, flat, schedule, trace, watch=watch)
     return flat.view(x.shape)
 
 
@@ -43,6 +47,7 @@ def run(
     trace: Trace | None = None,
     cut: int = 0,
     scratch: Scratch | None = None,
+    watch: Watch | None = None,
 ) -> None:
     """Any collective, in place, for callers that own the buffer. Errors: those of `all_reduce`.
 
@@ -56,7 +61,8 @@ def run(
         raise UserError(what, f"{comm.size} ranks in this communicator", schedule.size, "schedule(comm.size)")
     checks.tensor(comm, schedule.name, flat, summed=any(a.op is Op.ADD for a in schedule.actions()))
     machine = Machine(comm, flat, cut or units(schedule), scratch)
-    execute(schedule, comm.rank, machine, trace if trace is not None else Trace(schedule.name), comm.timeout_s)
+    trace = trace if trace is not None else Trace(schedule.name)
+    execute(schedule, comm.rank, Watched(machine, watch, trace) if watch else machine, trace, comm.timeout_s)
 
 
 def units(schedule: Schedule) -> int:
