@@ -58,7 +58,7 @@ bench: .venv/made-bench
 notebook-diffs:
 	git config diff.notebook.textconv "python3 labs/notebook_text.py"
 
-freeze: .venv/made
+freeze: .venv/made-bench
 	@sed -n '/^#/p' constraints.txt > constraints.new
 	@$(BIN)/python -m pip freeze --exclude-editable | sed 's/+[a-z0-9.]*$$//' | grep -v '^nvidia-\|^triton=' >> constraints.new
 	@mv constraints.new constraints.txt

@@ -23,7 +23,10 @@ def text(name):
 def test_each_dependency_is_pinned_to_a_release_in_its_range():
     lines = [Requirement(line) for line in text("constraints.txt").splitlines() if not line.startswith("#")]
     pins = {pin.name.lower().replace("_", "-"): str(pin.specifier).removeprefix("==") for pin in lines}
-    wanted = [*PROJECT["dependencies"], *(need for extra in PROJECT["optional-dependencies"].values() for need in extra)]
+    wanted = [
+        *PROJECT["dependencies"],
+        *(need for extra in PROJECT["optional-dependencies"].values() for need in extra),
+    ]
     outside = [need for need in map(Requirement, wanted) if pins.get(need.name.lower(), "0") not in need.specifier]
     assert outside == [] and pins["torch"] == "2.13.0"
 
