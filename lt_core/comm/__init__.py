@@ -1,0 +1,34 @@
+"""Ranks and wires: who computes, and how bytes get from one to another.
+
+Every technique is a function of a communicator (`Comm`), and every byte that leaves a rank leaves it there, so that it
+can be counted. The same function runs on threads of one process, on processes over gloo, on GPUs over NCCL; a
+communicator around a communicator slows its links down or checks what NCCL would not forgive.
+
+| file | idea | source |
+|---|---|---|
+| comm | the one door: exchange, barrier, subset, the backend's own collectives | MPI |
+| threads | ranks are threads of this process | - |
+| launch, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
+| rendezvous, folders, keeper, host | meeting without a port, and leaving nothing behind | - |
+| output, failure | what ranks print; who failed first | - |
+| processes, groups, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
+| laws, checks, calls, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from lt_core.comm.launch import launch, world  # now, lest the module of that name hide the function
+
+if TYPE_CHECKING:
+    from lt_core.comm.comm import Comm
+
+__all__ = ["Comm", "launch", "world"]
+
+
+def __getattr__(name: str) -> Any:
+    # what needs torch comes on first use: torchrun loads this folder in every run, and `import lt_core` costs nothing
+    if name != "Comm":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lt_core.comm.comm import Comm
+
+    return Comm

@@ -1,0 +1,83 @@
+"""A verb of processes under way: whom it waits for, for how long, and what went wrong in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Work as TorchWork
+
+    from lt_core.comm.processes import Processes
+
+SHORTEST_S = 0.001  # torch takes 0 for "no limit"
+
+
+class Begun:
+    """The Work of a verb on CPUs. `missing[i]`: what is, in words, while `works[i]` is not over."""
+
+    def __init__(
+        self, comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor], missing: Sequence[str]
+    ) -> None:
+        self._comm, self._verb, self._works, self._held, self._missing = comm, verb, works, held, missing
+        self._start_s = time.perf_counter()
+        self._end_s = 0.0
+
+    def wait(self) -> None:
+        """Hold until it is over. Raises `Deadline`, or `Aborted` where the communicator or a peer has ended."""
+        until_s = time.perf_counter() + self._comm.timeout_s
+        for index, work in enumerate(self._works):
+            left_s = max(until_s - time.perf_counter(), SHORTEST_S)
+            try:
+                work.wait(timedelta(seconds=left_s))
+            except RuntimeError as error:
+                late = time.perf_counter() >= until_s
+                self._works = ()
+                raise self._comm.broken(self._verb, error, self._missing[index] if late else "") from None
+        self._end_s = self._end_s or time.perf_counter()
+        self._works, self._held = (), ()
+
+    def note_end(self) -> None:
+        """Note when it ends, not only when it is found to have ended; gloo does not tell that of single messages."""
+        for work in self._works:
+            work.get_future().add_done_callback(self._ended)
+
+    def span(self) -> tuple[float, float]:
+        """(start, end) in seconds of `time.perf_counter`, once waited for."""
+        return self._start_s, self._end_s
+
+    def _ended(self, _: object) -> None:
+        self._end_s = self._end_s or time.perf_counter()
+
+
+class OnGpu:
+    """The Work of a verb on GPUs: `wait` holds the current stream, events tell the time, NCCL keeps the deadline."""
+
+    def __init__(self, works: Sequence[TorchWork], held: Sequence[Tensor]) -> None:
+        self._works, self._held = works, held
+        self._start, self._end = _event(), _event()
+        self._start.record()
+        self._start_s = time.perf_counter()
+
+    def wait(self) -> None:
+        """Hold the current stream until it is over."""
+        for work in self._works:
+            work.wait()
+        self._end.record()
+
+    def note_end(self) -> None:
+        """Nothing to do: the event is in the stream."""
+
+    def span(self) -> tuple[float, float]:
+        """(start, end) in seconds of `time.perf_counter`, once waited for; holds the host until it is over."""
+        self._end.synchronize()
+        return self._start_s, self._start_s + self._start.elapsed_time(self._end) / 1e3
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

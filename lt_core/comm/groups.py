@@ -1,0 +1,113 @@
+"""What carries a group of processes: torch's back end. How it is made, what it posts, how it is ended.
+
+gloo cannot be aborted. So its sockets are noted while the group is made, by descriptor and inode, and shutting them
+down frees whoever waits in it, here and at their other ends.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._C._distributed_c10d import Store
+
+from lt_core.base.errors import Deadline
+from lt_core.comm import host
+from lt_core.comm.meeting import Meeting
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Work
+
+    from lt_core.comm.comm import Ends
+
+FAR = timedelta(days=1)  # torch's own limit: ours is on each wait, and what was begun may lie as long as it likes
+
+
+class Carrier(NamedTuple):
+    """One group's back end, where its ranks met, and its sockets as (descriptor, inode)."""
+
+    torch: Any  # a torch.distributed.ProcessGroupGloo or ...NCCL, called directly: it saves a third of a small message
+    name: str
+    meeting: Meeting
+    sockets: frozenset[tuple[int, int]]
+
+    @property
+    def backend(self) -> str:
+        """`gloo` or `nccl`."""
+        return str(self.torch.name())
+
+    def exchange(self, sends: Ends, receives: Ends) -> list[Work]:
+        """Post receives, then sends, so that what comes finds its place; on GPUs all are one batch, of bytes."""
+        if self.backend == "gloo":
+            works = [self.torch.recv([x], peer, 0) for x, peer in receives]
+            return works + [self.torch.send([x], peer, 0) for x, peer in sends]
+        self.torch._start_coalescing()
+        for x, peer in receives:
+            self.torch.recv([_as_bytes(x)], peer, 0)
+        for x, peer in sends:
+            self.torch.send([_as_bytes(x)], peer, 0)
+        return [self.torch._end_coalescing()]
+
+    def end(self, reason: str) -> None:
+        """Free whoever waits in the group, here and on its other ranks, and leave the reason for them."""
+        self.meeting.end(self.name, reason)
+        if self.backend == "gloo":
+            host.shut(set(self.sockets))
+        else:
+            self.torch.abort()
+
+
+def whole(meeting: Meeting, backend: str, rank: int, size: int, device: torch.device, timeout_s: float) -> Carrier:
+    """All processes. They are torch's default group too, so that plain torch.distributed works beside it."""
+    before, bound = host.sockets(), device if device.type == "cuda" else None
+    dist.init_process_group(
+        backend, store=meeting.store("world"), rank=rank, world_size=size, timeout=_limit(timeout_s), device_id=bound
+    )
+    group = dist.group.WORLD
+    assert group
+    return _noted(group._get_backend(device), "world", meeting, before)
+
+
+def some(whole: Carrier, name: str, rank: int, size: int, timeout_s: float) -> Carrier:
+    """A group of `size` processes, this one its `rank`. Errors: `Deadline` naming who did not come."""
+    store, before, until_s = whole.meeting.store(name), host.sockets(), time.monotonic() + timeout_s
+    store.set(f"rank {rank}", "here")
+    make = _gloo if whole.backend == "gloo" else _nccl
+    try:
+        made = make(store, rank, size, timeout_s)
+    except RuntimeError:
+        missing = [r for r in range(size) if not store.check([f"rank {r}"])]
+        if time.monotonic() < until_s and not missing:
+            raise
+        raise Deadline(f"subset: its rank {missing} had not come after {timeout_s:g} s") from None
+    return _noted(made, name, whole.meeting, before)
+
+
+def _limit(timeout_s: float) -> timedelta:
+    return timedelta(seconds=timeout_s)
+
+
+def _gloo(store: Store, rank: int, size: int, timeout_s: float) -> Any:
+    return dist.ProcessGroupGloo(store, rank, size, _limit(timeout_s))
+
+
+def _nccl(store: Store, rank: int, size: int, timeout_s: float) -> Any:
+    options = dist.ProcessGroupNCCL.Options()
+    options._timeout = _limit(timeout_s)
+    made: Any = dist.ProcessGroupNCCL(store, rank, size, options)
+    made.allreduce([torch.zeros(1, device="cuda")]).wait()  # all meet now: its first exchange may be of two ranks only
+    return made
+
+
+def _noted(made: Any, name: str, meeting: Meeting, before: set[tuple[int, int]]) -> Carrier:
+    if isinstance(made, dist.ProcessGroupGloo):
+        made._set_default_timeout(FAR)
+    return Carrier(made, name, meeting, frozenset(host.sockets() - before))
+
+
+def _as_bytes(x: Tensor) -> Tensor:
+    return x.detach().view(-1).view(torch.uint8)

@@ -1,0 +1,32 @@
+"""How a process becomes a rank: it meets the others, and gets its communicator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch._C._distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
+
+from lt_core.comm import groups
+from lt_core.comm.meeting import InFolder, InStore, Meeting
+from lt_core.comm.processes import Processes
+
+
+def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float) -> Processes:
+    """Rank `rank` of a launch on this host."""
+    return _joined(InFolder(folder), backend, rank, size, rank, timeout_s)
+
+
+def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
+    """Rank `rank` of all that the same torchrun started, on one host or on several."""
+    store, *_ = next(rendezvous("env://", rank, size))
+    return _joined(InStore(PrefixStore("lt_core", store)), backend, rank, size, local_rank, timeout_s)
+
+
+def _joined(meeting: Meeting, backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
+    device = torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    carrier = groups.whole(meeting, backend, rank, size, device, timeout_s)
+    return Processes(carrier, rank, size, device, timeout_s)

@@ -1,0 +1,76 @@
+"""Where processes find each other before they can talk: in files of a launch's folder, or in torchrun's own store.
+
+In a folder each group has a file of its own: one that all share only grows, and one full disk would spoil it for good.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from torch._C._distributed_c10d import FileStore, PrefixStore, Store
+
+ENDED = "ended"
+
+
+class Meeting(Protocol):
+    """A place known to all ranks, in which each group has a name."""
+
+    def store(self, group: str) -> Store:
+        """The store in which the group's ranks exchange their addresses."""
+        ...
+
+    def end(self, group: str, reason: str) -> None:
+        """Write down why the group ends; the first reason stays."""
+        ...
+
+    def ended(self, group: str) -> str:
+        """Why the group was ended; nothing while it lives."""
+        ...
+
+
+class InFolder:
+    """Ranks of one host."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def store(self, group: str) -> Store:
+        """A file."""
+        return FileStore(str(self._folder / f"meet.{group}"), -1)
+
+    def end(self, group: str, reason: str) -> None:
+        """A file that appears whole."""
+        written = self._folder / f"reason.{group}.{id(self)}"
+        written.write_text(reason)
+        try:
+            (self._folder / f"{ENDED}.{group}").hardlink_to(written)
+        except FileExistsError:
+            return
+        finally:
+            written.unlink()
+
+    def ended(self, group: str) -> str:
+        """What that file says."""
+        path = self._folder / f"{ENDED}.{group}"
+        return path.read_text() if path.exists() else ""
+
+
+class InStore:
+    """Ranks that torchrun started, on one host or many."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def store(self, group: str) -> Store:
+        """A part of it."""
+        return PrefixStore(group, self._store)
+
+    def end(self, group: str, reason: str) -> None:
+        """A key of the group's part."""
+        self.store(group).compare_set(ENDED, "", reason)
+
+    def ended(self, group: str) -> str:
+        """What stands there."""
+        store = self.store(group)
+        return store.get(ENDED).decode() if store.check([ENDED]) else ""

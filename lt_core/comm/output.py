@@ -1,0 +1,60 @@
+"""What ranks print: each has a named pipe for stdout and one for stderr, read by the launching process in whole lines.
+
+A pipe is opened before its rank starts, so what C code printed, or what was written just before a kill, is there too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+LONGEST_LINE = 1 << 16
+
+
+def pipe(path: Path) -> int:
+    """Make a named pipe (0600) and open it for reading, without waiting for whom it is for."""
+    os.mkfifo(path, 0o600)
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+
+def lines(fd: int, rest: bytes) -> tuple[list[bytes], bytes]:
+    """What can be read now, as whole lines, and the line that has only begun (`rest` of the next call)."""
+    data = rest
+    while True:
+        try:
+            read = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            break
+        data += read
+        if len(read) < 1 << 16:
+            break
+    *whole, begun = data.split(b"\n")
+    return (whole, begun) if len(begun) <= LONGEST_LINE else ([*whole, begun], b"")
+
+
+class Passed:
+    """A rank's stdout or stderr (`name`), passed on to this process's; `last` is the last line that said anything."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.fd, self.name, self.last = pipe(path), name, ""
+        self._rest = b""
+
+    def pump(self) -> None:
+        """Pass on the whole lines that came."""
+        whole, self._rest = lines(self.fd, self._rest)
+        self._pass_on(whole)
+
+    def close(self) -> None:
+        """Pass on the rest, with or without the end of its line."""
+        self.pump()
+        self._pass_on([self._rest] if self._rest else [])
+        os.close(self.fd)
+
+    def _pass_on(self, whole: list[bytes]) -> None:
+        texts = [line.decode("utf-8", "replace") for line in whole]
+        self.last = next((text.strip() for text in reversed(texts) if text.strip()), self.last)
+        if texts:
+            stream = getattr(sys, self.name)  # looked up each time: notebooks and test runners exchange it
+            stream.write("".join(f"{text}\n" for text in texts))
+            stream.flush()

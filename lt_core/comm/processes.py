@@ -1,0 +1,198 @@
+"""A rank that is a process: gloo carries its messages between CPUs, NCCL between GPUs, through one and the same code.
+
+Every verb is begun and then waited for. `exchange` posts receives and sends together, so that no order of the two can
+block; an empty message is not sent at all, which both of its ends know.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from lt_core.base.errors import Aborted, Deadline, UserError
+from lt_core.base.traffic import Traffic
+from lt_core.base.work import Work
+from lt_core.comm import calls, checks, groups, laws
+from lt_core.comm.begun import Begun, OnGpu
+from lt_core.comm.failure import CONSEQUENCE
+from lt_core.comm.groups import Carrier
+from lt_core.comm.outside import Outside
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Work as TorchWork
+
+    from lt_core.comm.comm import Comm, Ends
+
+
+class Processes:
+    """A communicator whose ranks are processes; `comm.Comm` says what its verbs do."""
+
+    def __init__(self, carrier: Carrier, rank: int, size: int, device: torch.device, timeout_s: float) -> None:
+        self.rank, self.size, self.device, self.timeout_s = rank, size, device, timeout_s
+        self.backend = carrier.backend
+        self.traffic = Traffic()
+        self._carrier, self._torch = carrier, carrier.torch
+        self._ended = ""
+        self._subsets: dict[tuple[int, ...], Comm] = {}
+        self._made: Counter[tuple[int, ...]] = Counter()  # how often: the next one's name, alike on all its ranks
+
+    @property
+    def ended(self) -> str:
+        """Why it was aborted, here or by a peer; empty while it lives."""
+        return self._ended or self._carrier.meeting.ended(self._carrier.name)
+
+    def exchange(self, sends: Ends, receives: Ends) -> None:
+        """Send each (tensor, peer) and fill each (buffer, peer): one batch, over when all of it is."""
+        self._exchange(sends, receives).wait()
+
+    def barrier(self) -> None:
+        """Hold until every rank is here."""
+        self._barrier().wait()
+        if self.device.type == "cuda":
+            torch.cuda.current_stream().synchronize()
+
+    def all_reduce(self, x: Tensor) -> None:
+        """`x` becomes the sum over ranks."""
+        self._all_reduce(x).wait()
+
+    def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
+        """`out` becomes part `rank` of the sum of `x`."""
+        self._reduce_scatter(out, x).wait()
+
+    def all_gather(self, out: Tensor, x: Tensor) -> None:
+        """`out` becomes every rank's `x`, by rank."""
+        self._all_gather(out, x).wait()
+
+    def broadcast(self, x: Tensor, root: int) -> None:
+        """`x` becomes rank `root`'s."""
+        self._broadcast(x, root).wait()
+
+    def all_to_all(
+        self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
+    ) -> None:
+        """Part r of `x` goes to rank r; equal parts, or `counts` rows of dim 0 each."""
+        self._all_to_all(out, x, out_counts, counts).wait()
+
+    def start(self, verb: str, *args: object) -> Work:
+        """The verb of that name, begun."""
+        if verb not in calls.VERBS:
+            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        begun = cast("Begun | OnGpu", getattr(self, f"_{verb}")(*args))
+        if verb != "exchange":
+            begun.note_end()
+        return begun
+
+    def subset(self, ranks: Sequence[int]) -> Comm:
+        """A communicator of some ranks, in the order given; asked for again, the same one unless it has ended."""
+        chosen = checks.subset(self, ranks)
+        self._check_open()
+        known = self._subsets.get(chosen)
+        if known is None or known.ended:
+            self._made[chosen] += 1
+            known = self._subsets[chosen] = self._subset(chosen)
+        return known
+
+    def abort(self, reason: str) -> None:
+        """End this communicator and its subsets: each verb raises `Aborted(reason)`, here and on its peers."""
+        if not self._ended:
+            self._ended = reason or "aborted"
+            self._carrier.end(self._ended)
+        for subset in self._subsets.values():
+            subset.abort(reason)
+
+    def broken(self, verb: str, error: RuntimeError, late: str) -> Exception:
+        """What to raise for an error of the back end in `verb`; the communicator is ended, so that nobody waits for us.
+
+        `late` says who is missing, where the deadline has passed.
+        """
+        reason = self.ended
+        raised: Exception = Aborted(reason)
+        if not reason and late:
+            reason = f"rank {self.rank} waited {self.timeout_s:g} s in {verb}: {late}"
+            raised = Deadline(reason)
+        elif not reason and CONSEQUENCE.search(str(error)):
+            reason = f"rank {self.rank} lost a peer in {verb} ({str(error).rpartition('] ')[2].split('.')[0]})"
+            raised = Aborted(reason)
+        elif not reason:
+            reason, raised = str(error), error
+        self.abort(reason)
+        return raised
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise Aborted(self._ended)
+
+    def _subset(self, chosen: tuple[int, ...]) -> Comm:
+        if self.rank not in chosen:
+            return Outside(self, chosen)
+        rank, size = chosen.index(self.rank), len(chosen)
+        name = f"{self._carrier.name}.{zlib.crc32(repr(chosen).encode()):x}.{self._made[chosen]}"
+        carrier = groups.some(self._carrier, name, rank, size, self.timeout_s)
+        return Processes(carrier, rank, size, self.device, self.timeout_s)
+
+    def _begun(
+        self, verb: str, works: list[TorchWork], held: Sequence[Tensor], missing: Sequence[str] = ()
+    ) -> Begun | OnGpu:
+        if self.backend == "nccl":
+            return OnGpu(works, held)
+        return Begun(self, verb, works, held, missing or ["not every rank has come"])
+
+    def _exchange(self, sends: Ends, receives: Ends) -> Begun | OnGpu:
+        checks.exchange(self, sends, receives)
+        self._check_open()
+        full_sends = [(x, peer) for x, peer in sends if x.numel()]
+        full_receives = [(x, peer) for x, peer in receives if x.numel()]
+        for x, peer in full_sends:
+            self.traffic.counted.add(peer, x.nbytes)
+        missing = [f"nothing came from rank {peer}" for _, peer in full_receives]
+        missing += [f"rank {peer} took nothing" for _, peer in full_sends]
+        try:
+            works = self._carrier.exchange(full_sends, full_receives)
+        except RuntimeError as error:
+            raise self.broken("exchange", error, "") from None
+        return self._begun("exchange", works, [x for x, _ in (*full_sends, *full_receives)], missing)
+
+    def _barrier(self) -> Begun | OnGpu:
+        self._check_open()
+        token = torch.zeros(1, device=self.device)  # NCCL has no barrier of its own
+        return self._begun("barrier", [self._torch.allreduce([token])], [token])
+
+    def _all_reduce(self, x: Tensor) -> Begun | OnGpu:
+        checks.all_reduce(self, x)
+        self._count("all_reduce", x.nbytes)
+        return self._begun("all_reduce", [self._torch.allreduce([x])] if x.numel() else [], [x])
+
+    def _reduce_scatter(self, out: Tensor, x: Tensor) -> Begun | OnGpu:
+        checks.reduce_scatter(self, out, x)
+        self._count("reduce_scatter", x.nbytes)
+        works = [self._torch._reduce_scatter_base(out, x)] if x.numel() else []
+        return self._begun("reduce_scatter", works, [out, x])
+
+    def _all_gather(self, out: Tensor, x: Tensor) -> Begun | OnGpu:
+        checks.all_gather(self, out, x)
+        self._count("all_gather", out.nbytes)
+        works = [self._torch._allgather_base(out, x)] if x.numel() else []
+        return self._begun("all_gather", works, [out, x])
+
+    def _broadcast(self, x: Tensor, root: int) -> Begun | OnGpu:
+        checks.broadcast(self, x, root)
+        self._count("broadcast", x.nbytes, root)
+        return self._begun("broadcast", [self._torch.broadcast(x, root)] if x.numel() else [], [x])
+
+    def _all_to_all(
+        self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
+    ) -> Begun | OnGpu:
+        come, go = checks.all_to_all(self, out, x, out_counts, counts)
+        self._check_open()
+        row_nbytes = x.nbytes // max(1, sum(go))
+        laws.count_all_to_all(self.traffic, self.rank, [row_nbytes * rows for rows in go])
+        return self._begun("all_to_all", [self._torch.alltoall_base(out, x, come, go)], [out, x])
+
+    def _count(self, verb: str, nbytes: int, root: int = 0) -> None:
+        self._check_open()
+        laws.count(self.traffic, verb, nbytes, self.size, self.rank, root)

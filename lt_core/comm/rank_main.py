@@ -1,0 +1,90 @@
+"""One rank's process, from torchrun's start to its end: python rank_main.py FOLDER, with RANK in the environment.
+
+What it has to say lies in the launch's folder: its lines in pipes, its result or its failure in a file of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lt_core.comm.comm import Comm
+
+
+def main(folder: Path) -> None:
+    """Take part in the launch of that folder: one result or one failure, then wait until all may leave."""
+    job = json.loads((folder / "job.json").read_text())
+    sys.path[:] = job["path"]  # what the launching process can import, this one can
+
+    from lt_core.comm import failure, host
+
+    host.die_with_parent()
+    rank = int(host.environment("RANK"))
+    _redirect(folder, rank)
+    report = _reporter(folder, rank)
+    leave = os.open(folder / "leave", os.O_RDONLY)
+    report("started")
+    comm: Comm | None = None
+    try:
+        from lt_core.comm import join, parcel
+
+        function, args = parcel.unpacked((folder / "call").read_bytes())
+        comm = join.in_folder(folder, job["backend"], rank, job["size"], job["timeout_s"])
+        comm.barrier()
+        report("ready")
+        _write(folder / f"result.{rank}", parcel.packed("the result", _result(function, comm, args)))
+        outcome = "done"
+    except BaseException as error:
+        failed = failure.of_exception(rank, time.monotonic(), error)
+        _write(folder / f"failure.{rank}", pickle.dumps(failed))
+        outcome = "failed"
+    sys.stdout.flush()
+    host.flush()
+    report(outcome)
+    if outcome == "failed" and comm is not None:
+        comm.abort(f"rank {rank} raised {failed.kind}: {failed.message}")
+    os.read(leave, 1)  # holds until the launching process closes this pipe, or ends this process
+
+
+def _redirect(folder: Path, rank: int) -> None:
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        pipe = os.open(folder / f"{name}.{rank}", os.O_WRONLY)
+        os.dup2(pipe, fd)
+        os.close(pipe)
+        setattr(sys, name, open(fd, "w", 1, "utf-8", "backslashreplace", closefd=False))  # noqa: SIM115
+
+
+def _reporter(folder: Path, rank: int) -> Callable[[str], None]:
+    pipe = os.open(folder / "reports", os.O_WRONLY)
+
+    def report(what: str) -> None:
+        line = json.dumps({"rank": rank, "what": what, "pid": os.getpid()}) + "\n"
+        os.write(pipe, line.encode())  # shorter than a pipe's atomic write, so lines of ranks never mix
+
+    return report
+
+
+def _result(function: Callable[..., Any], comm: Comm, args: tuple[Any, ...]) -> Any:
+    try:
+        return function(comm, *args)
+    except SystemExit as error:
+        if error.code in (None, 0):  # as a script's: it ended well
+            return None
+        raise
+
+
+def _write(path: Path, data: bytes) -> None:
+    whole = path.with_suffix(path.suffix + ".part")
+    whole.write_bytes(data)
+    whole.rename(path)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,82 @@
+"""The fixture `ranks`: every technique is tested on threads and on real processes, and on GPUs where there are some."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from lt_core.base.errors import UserError
+from lt_core.comm import Comm, threads
+from lt_core.comm.contract import contract
+from tests.warm import RANKS, WAIT_S, Warm
+
+PROCESSES = ["gloo", *(["nccl"] if torch.cuda.device_count() >= RANKS else [])]
+
+
+class Ranks(NamedTuple):
+    """`size` ranks to run functions on; their communicators hold everybody to NCCL's contract."""
+
+    size: int
+    backend: str
+    call: Callable[[Callable[..., Any], tuple[Any, ...]], list[Any]]
+
+    def run(self, fn: Callable[..., Any], *args: Any) -> list[Any]:
+        """What `fn(comm, *args)` returns, by rank. Raises the `RankError` of the rank that failed first."""
+        return self.call(fn, args)
+
+
+class Groups:
+    """The warm groups of this session, one a back end, each started when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._warm: dict[str, Warm] = {}
+
+    def get(self, backend: str) -> Warm:
+        """The group, living."""
+        if backend not in self._warm or not self._warm[backend].lives:
+            self._warm[backend] = Warm(backend)
+        return self._warm[backend]
+
+    def mend(self) -> None:
+        """Make anew what a test broke: it is this test that waits for it."""
+        for backend, warm in self._warm.items():
+            if not warm.lives:
+                self._warm[backend] = Warm(backend)
+
+    def close(self) -> None:
+        """Send all ranks home."""
+        for warm in self._warm.values():
+            warm.close()
+
+
+@pytest.fixture(scope="session")
+def groups() -> Iterator[Groups]:
+    """The warm groups."""
+    held = Groups()
+    yield held
+    held.close()
+
+
+@pytest.fixture(params=["threads", *(pytest.param(name, marks=pytest.mark.processes) for name in PROCESSES)])
+def ranks(request: pytest.FixtureRequest, groups: Groups) -> Iterator[Callable[[int], Ranks]]:
+    """`ranks(4).run(fn, *args)` runs `fn(comm, *args)` on 4 ranks; `.backend` says on what."""
+    backend = request.param
+
+    def run(size: int, fn: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+        if backend == "threads":
+            return threads.run(in_contract, size, (fn, *args), WAIT_S)
+        return groups.get(backend).run(size, fn, args)
+
+    def of(size: int) -> Ranks:
+        if not 1 <= size <= RANKS:
+            raise UserError("the warm group cannot give so many ranks", size, f"1 to {RANKS}")
+        return Ranks(size, backend, lambda fn, args: run(size, fn, args))
+
+    yield of
+    groups.mend()
+
+
+def in_contract(comm: Comm, fn: Callable[..., Any], *args: Any) -> Any:
+    """`fn` under NCCL's contract."""
+    return fn(contract(comm), *args)
