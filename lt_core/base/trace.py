@@ -7,7 +7,7 @@ Mark   a value at a moment               rank 2, 1.9 ms, "loss_scale", 65536
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,16 +87,28 @@ class Trace:
             marks=[m._replace(at_s=m.at_s + by_s) for m in self.marks],
         )
 
+    def to_text(self) -> str:
+        """JSON lines: a header, then a line a record."""
+        return "".join(self._lines())
+
+    @staticmethod
+    def of_text(text: str, source: object = "this text") -> Trace:
+        """The trace that `to_text` wrote. Errors: `UserError` naming the line of `source` that cannot be read."""
+        header, spans, levels, marks = trace_file.parsed(text, source)
+        return Trace(header["name"], spans, levels, marks, header["clock"], header["backend"])
+
     def save(self, path: str | Path) -> Path:
-        """Write JSON lines: a header, then a line a record. Errors: `UserError` where the place cannot be written."""
-        header = {"name": self.name, "clock": self.clock, "backend": self.backend}
-        return trace_file.write(Path(path), header, self.spans, self.levels, self.marks)
+        """Write `to_text`. Errors: `UserError` where the place cannot be written."""
+        return trace_file.write(Path(path), self._lines())
 
     @staticmethod
     def load(path: str | Path) -> Trace:
         """The trace that `save` wrote. Errors: `UserError` naming the file and the line that cannot be read."""
-        header, spans, levels, marks = trace_file.read(Path(path))
-        return Trace(header["name"], spans, levels, marks, header["clock"], header["backend"])
+        return Trace.of_text(trace_file.read(Path(path)), path)
+
+    def _lines(self) -> Iterator[str]:
+        header = {"name": self.name, "clock": self.clock, "backend": self.backend}
+        return trace_file.lines(header, self.spans, self.levels, self.marks)
 
     def to_chrome(self) -> dict[str, JSON]:
         """Chrome's trace format, to be written as JSON and opened in Perfetto: a process a rank, a thread a stream."""

@@ -1,4 +1,4 @@
-"""A trace on disk: JSON lines of our own, and chrome's format, which Perfetto opens."""
+"""A trace as text, to lie on disk or to travel: JSON lines of our own, and chrome's format, which Perfetto opens."""
 
 from __future__ import annotations
 
@@ -12,13 +12,19 @@ from lt_core.base.errors import UserError
 from lt_core.base.records import JSON, Level, Mark, Span
 
 
-def write(path: Path, header: dict[str, str], spans: list[Span], levels: list[Level], marks: list[Mark]) -> Path:
-    """One JSON object a line: the header, then every record. Errors: a place that cannot be written, or a full disk."""
-    lines = (json.dumps(record, allow_nan=True) for record in _records(header, spans, levels, marks))
+def lines(
+    header: dict[str, str], spans: Iterable[Span], levels: Iterable[Level], marks: Iterable[Mark]
+) -> Iterator[str]:
+    """One JSON object a line: the header, then every record."""
+    return (f"{json.dumps(record, allow_nan=True)}\n" for record in _records(header, spans, levels, marks))
+
+
+def write(path: Path, text: Iterable[str]) -> Path:
+    """Put lines on disk, all or none. Errors: a place that cannot be written, or a full disk."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
+            file.writelines(text)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
@@ -38,17 +44,25 @@ def _records(
     yield from (["mark", *m] for m in marks)
 
 
-def read(path: Path) -> tuple[dict[str, str], list[Span], list[Level], list[Mark]]:
-    """Header, spans, levels and marks of a file that `write` made. Errors: the line that cannot be read."""
+def read(path: Path) -> str:
+    """The text of a file that `write` made. Errors: it is not there, or no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is no trace", error, "a file that Trace.save wrote") from error
+
+
+def parsed(text: str, source: object) -> tuple[dict[str, str], list[Span], list[Level], list[Mark]]:
+    """Header, spans, levels and marks in the text of `lines`. Errors: the line of `source` that cannot be read."""
     spans: list[Span] = []
     levels: list[Level] = []
     marks: list[Mark] = []
     try:
-        first, *rest = path.read_text(encoding="utf-8").splitlines()
+        first, *rest = text.splitlines()
         header = json.loads(first)
         assert header["trace"] == 1
-    except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
-        raise UserError(f"{path} is no trace", error, "a file that Trace.save wrote") from error
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        raise UserError(f"{source} is no trace", error, "a file that Trace.save wrote") from error
     makers: dict[str, Callable[[list[Any]], None]] = {
         "span": lambda v: spans.append(_span(v)),
         "level": lambda v: levels.append(Level(*v)),
@@ -59,7 +73,7 @@ def read(path: Path) -> tuple[dict[str, str], list[Span], list[Level], list[Mark
             kind, *values = json.loads(line)
             makers[kind](values)
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise UserError(f"{path} line {number} cannot be read", line[:60], "a span, a level or a mark") from error
+            raise UserError(f"{source} line {number} cannot be read", line[:60], "a span, a level or a mark") from error
     return {k: str(header.get(k, "")) for k in ("name", "clock", "backend")}, spans, levels, marks
 
 
