@@ -12,6 +12,7 @@ import torch
 from lt_core.base.errors import UserError
 from lt_core.comm.comm import Comm
 from lt_core.comm.contract.pages import Pages, pages_bytes
+from lt_core.comm.uncounted import uncounted
 
 _PATH = 1024  # bytes of the message that tells the path
 
@@ -42,9 +43,8 @@ def _told(comm: Comm, path: Path | None, nbytes: int) -> Path:
             ) from error
         text = str(path).encode()
         note[: len(text)] = torch.frombuffer(bytearray(text), dtype=torch.uint8)
-    before = comm.traffic.copy()
-    comm.broadcast(note, 0)
-    comm.traffic.by_law = before.by_law  # not the user's bytes
+    with uncounted(comm):
+        comm.broadcast(note, 0)
     return Path(bytes(note.tolist()).rstrip(b"\0").decode())
 
 
