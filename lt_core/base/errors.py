@@ -29,7 +29,19 @@ class UserError(Shown, ValueError):
 
 
 class ScheduleError(UserError):
-    """A schedule that no machine could run: twins, a missing need, a lone end of a transfer, a circle."""
+    """A schedule that no machine could run: twins, a missing need, a lone end of a transfer, a circle.
+
+    `drawing` is the schedule as text, the place marked; it stands below the words.
+    """
+
+    def __init__(
+        self, what: str, got: object = "", expected: object = "", attempt: str = "", drawing: str = ""
+    ) -> None:
+        super().__init__(what, got, expected, attempt)
+        self.args, self.drawing = (what, got, expected, attempt, drawing), drawing
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.drawing}".rstrip()
 
 
 class Mismatch(UserError):

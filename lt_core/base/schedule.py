@@ -98,8 +98,8 @@ class Schedule:
                     raise self._wrong(a, why, attempt=f"add {n} or drop it")
 
     def _wrong(self, a: Action, why: str, got: object = "", expected: object = "", attempt: str = "") -> ScheduleError:
-        around = staircase.near(self.grid(mark=a))
-        return ScheduleError(f"{self.name}: {a} of rank {a.rank} {why}", got, expected, f"{attempt}\n{around}".strip())
+        what = f"{self.name}: {a} of rank {a.rank} {why}"
+        return ScheduleError(what, got, expected, attempt, staircase.near(self.grid(mark=a)))
 
     def grid(self, mark: Action | None = None) -> str:
         """Rows are ranks, columns earliest ticks; `!` stands before `mark`, and what can never start stands right."""
