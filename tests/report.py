@@ -1,7 +1,6 @@
 """pytest -p tests.report --report FILE: seconds by test, counts, and skips, as JSON for `tests.run_all`.
 
-With --quick, tests that start processes, a browser or a GPU are left out: those marked so, and those that ask for ranks
-which are processes.
+With --quick, tests that start processes, a browser or a GPU are left out; the fixture `ranks` marks itself.
 """
 
 import json
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SLOW_MARKS, SLOW_FIXTURES = ("processes", "browser", "gpu"), {"ranks", "group"}
+SLOW = ("processes", "browser", "gpu")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,14 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
-        slow = [item for item in items if is_slow(item)]
+        slow = [item for item in items if any(map(item.get_closest_marker, SLOW))]
         config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in slow]
-
-
-def is_slow(item: pytest.Item) -> bool:
-    marked = any(item.get_closest_marker(mark) for mark in SLOW_MARKS)
-    return marked or bool(SLOW_FIXTURES & set(getattr(item, "fixturenames", ())))
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, SLOW))]
 
 
 class Report:
