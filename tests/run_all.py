@@ -35,7 +35,7 @@ class Result(NamedTuple):
     report: dict[str, dict]
 
 
-PYTEST = ["pytest", "-q", "-p", "tests.report"]
+PYTEST = ["pytest", "-q", "--continue-on-collection-errors", "-p", "tests.report"]
 STYLE = [
     Part("format", ["ruff", "format", "--check", "."]),
     Part("lint", ["ruff", "check", "."]),
