@@ -5,11 +5,15 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from hypothesis import settings
 
 from lt_core.base.errors import UserError
 from lt_core.comm import Comm, threads
 from lt_core.comm.contract import contract
 from tests.warm import RANKS, WAIT_S, Warm
+
+settings.register_profile("here", deadline=None)  # how long an example takes is a benchmark's business
+settings.load_profile("here")
 
 PROCESSES = ["gloo", *(["nccl"] if torch.cuda.device_count() >= RANKS else [])]
 

@@ -69,5 +69,6 @@ def _levels(spans: list[Span], costs: Costs) -> list[Level]:
     levels: list[Level] = []
     for (at_s, rank), change in sorted(changes.items()):
         live[rank] += change
-        levels.append(Level(rank, at_s, "activations", live[rank]))
+        if change:
+            levels.append(Level(rank, at_s, "activations", live[rank]))
     return levels
