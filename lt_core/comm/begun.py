@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from lt_core.base.errors import Aborted, Deadline
+from lt_core.comm.failure import CONSEQUENCE
+
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Work as TorchWork
 
+    from lt_core.comm.comm import Ends
     from lt_core.comm.processes import Processes
 
+Missing = Callable[[int], str]
 SHORTEST_S = 0.001  # torch takes 0 for "no limit"
 
 
+def begin(
+    comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor], missing: Missing
+) -> Begun | OnGpu:
+    """The Work of what was posted."""
+    return OnGpu(works, held) if comm.backend == "nccl" else Begun(comm, verb, works, held, missing)
+
+
 class Begun:
-    """The Work of a verb on CPUs. `missing[i]`: what is, in words, while `works[i]` is not over."""
+    """The Work of a verb on CPUs. `missing(i)`: what `works[i]` waits for, in words."""
 
     def __init__(
-        self, comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor], missing: Sequence[str]
+        self, comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor], missing: Missing
     ) -> None:
         self._comm, self._verb, self._works, self._held, self._missing = comm, verb, works, held, missing
-        self._start_s = time.perf_counter()
-        self._end_s = 0.0
+        self._start_s, self._end_s = time.perf_counter(), 0.0
+        self._failed: Exception | None = None
 
     def wait(self) -> None:
         """Hold until it is over. Raises `Deadline`, or `Aborted` where the communicator or a peer has ended."""
+        if self._failed:
+            raise self._failed
         until_s = time.perf_counter() + self._comm.timeout_s
         for index, work in enumerate(self._works):
             left_s = max(until_s - time.perf_counter(), SHORTEST_S)
             try:
                 work.wait(timedelta(seconds=left_s))
             except RuntimeError as error:
-                late = time.perf_counter() >= until_s
-                self._works = ()
-                raise self._comm.broken(self._verb, error, self._missing[index] if late else "") from None
+                late = self._missing(index) if time.perf_counter() >= until_s else ""
+                self._failed = self._comm.broken(self._verb, error, late)
+                raise self._failed from None
         self._end_s = self._end_s or time.perf_counter()
         self._works, self._held = (), ()
 
@@ -53,6 +67,25 @@ class Begun:
 
     def _ended(self, _: object) -> None:
         self._end_s = self._end_s or time.perf_counter()
+
+
+def told(comm: Processes, verb: str, error: RuntimeError, late: str) -> Exception:
+    """An error of the back end in our words: why the communicator ended, that the time is over, that a peer left."""
+    if comm.ended:
+        return Aborted(comm.ended)
+    if late:
+        return Deadline(f"rank {comm.rank} waited {comm.timeout_s:g} s in {verb}: {late}")
+    if CONSEQUENCE.search(str(error)):
+        line = str(error).rpartition("] ")[2].partition(".")[0]
+        return Aborted(f"rank {comm.rank} lost a peer in {verb} ({line})")
+    return error
+
+
+def open_end(index: int, sends: Ends, receives: Ends) -> str:
+    """Which end of an exchange is not over: the receives were posted first."""
+    if index < len(receives):
+        return f"nothing came from rank {receives[index][1]}"
+    return f"rank {sends[index - len(receives)][1]} took nothing"
 
 
 class OnGpu:

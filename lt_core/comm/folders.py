@@ -19,7 +19,7 @@ from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text
 from lt_core.comm import host
 
-NEEDED_BYTES = 4 << 20
+ALWAYS_BYTES = 4 << 20
 LONGEST = 60  # a Unix socket's path ends at 107 bytes (103 on macOS); what stands below the root takes some 30
 NEWBORN, NEWBORN_S = ".new-", 60
 
@@ -40,21 +40,22 @@ def root() -> Path:
     return _private(fitting[0] if fitting else places[-1])
 
 
-def make(top: Path | None = None) -> Folder:
-    """A new folder, locked. Errors: `UserError` naming `top` where it is another's or full."""
-    top = top or root()
-    free = shutil.disk_usage(top).free
-    if free < NEEDED_BYTES:
-        raise UserError(f"the folder {top} is full", f"{bytes_text(free)} free", "4 MiB", "XDG_RUNTIME_DIR=elsewhere")
+def make(nbytes: int = 0) -> Folder:
+    """A new folder, locked, with room for `nbytes`. Errors: `UserError` naming the place where it is full."""
+    top = root()
+    free, needed = shutil.disk_usage(top).free, ALWAYS_BYTES + nbytes
+    if free < needed:
+        what = f"the folder {top} is full"
+        raise UserError(what, f"{bytes_text(free)} free", bytes_text(needed), "XDG_RUNTIME_DIR=a roomier folder")
     born = Path(tempfile.mkdtemp(prefix=NEWBORN, dir=top))
     lock = os.open(born / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return Folder(born.rename(born.with_name(born.name.removeprefix(NEWBORN))), lock)  # locked before it has a name
 
 
-def sweep(top: Path | None = None) -> list[Path]:
+def sweep() -> list[Path]:
     """End what dead launches left running, remove their folders, and say which."""
-    dead = [place for place in (top or root()).iterdir() if place.is_dir() and not _lives(place)]
+    dead = [place for place in root().iterdir() if place.is_dir() and not _lives(place)]
     for place in dead:
         host.end(lambda place=place: host.marked(place))  # type: ignore[misc]
         shutil.rmtree(place, ignore_errors=True)

@@ -54,11 +54,13 @@ class Carrier(NamedTuple):
 
     def end(self, reason: str) -> None:
         """Free whoever waits in the group, here and on its other ranks, and leave the reason for them."""
-        self.meeting.end(self.name, reason)
-        if self.backend == "gloo":
-            host.shut(set(self.sockets))
-        else:
-            self.torch.abort()
+        try:
+            self.meeting.end(self.name, reason)
+        finally:
+            if self.backend == "gloo":
+                host.shut(set(self.sockets))
+            else:
+                self.torch.abort()
 
 
 def whole(meeting: Meeting, backend: str, rank: int, size: int, device: torch.device, timeout_s: float) -> Carrier:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from torch._C._distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
+from lt_core.base.errors import UserError
 from lt_core.comm import groups
 from lt_core.comm.meeting import InFolder, InStore, Meeting
 from lt_core.comm.processes import Processes
@@ -20,8 +22,16 @@ def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float
 
 def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
     """Rank `rank` of all that the same torchrun started, on one host or on several."""
+    if dist.is_initialized():
+        raise UserError("torch.distributed is initialised already", attempt="world() once, first, and keep its result")
     store, *_ = next(rendezvous("env://", rank, size))
     return _joined(InStore(PrefixStore("lt_core", store)), backend, rank, size, local_rank, timeout_s)
+
+
+def leave() -> None:
+    """Take leave in order: NCCL complains of those who do not."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _joined(meeting: Meeting, backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:

@@ -37,9 +37,7 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
     >>> launch(lambda comm, x: comm.rank * x, 3, 10, backend="threads")
     [0, 10, 20]
     """
-    from lt_core.comm import checks
-
-    checks.world_size(size)
+    _check(fn, size, timeout_s)
     chosen = resolve(backend, size)
     if chosen == "threads":
         from lt_core.comm import threads
@@ -52,7 +50,7 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
     sent, targets = control.split(args)
     call = _packed(fn, sent)
     folders.sweep()
-    folder = folders.make()
+    folder = folders.make(len(call))
     with Session(folder, size) as session:
         _leave_job(folder.path, call, chosen, size, timeout_s)
         if targets:
@@ -67,6 +65,8 @@ def world(backend: str = "auto", timeout_s: float = 60.0) -> Comm:
 
     Errors: `UserError` where no torchrun started this process.
     """
+    if os.environ.get(host.MARK):
+        raise UserError("world() stands inside a launch", attempt="comm, the first argument of the launched function")
     if not os.environ.get("TORCHELASTIC_RUN_ID"):
         raise UserError(
             "world() needs torchrun around it", attempt="torchrun --nproc-per-node 4 script.py, or launch()"
@@ -101,6 +101,18 @@ def host_gpus() -> int:
 def inside() -> bool:
     """Whether this process is itself a rank."""
     return bool(os.environ.get(host.MARK) or os.environ.get("TORCHELASTIC_RUN_ID"))
+
+
+def _check(fn: object, size: object, timeout_s: float) -> None:
+    from lt_core.comm import checks
+
+    if not callable(fn):
+        raise UserError("there is nothing to launch", type(fn).__name__, "a function fn(comm, *args)")
+    if not isinstance(size, int):
+        raise UserError("the number of ranks is a whole number", size, "1 or more")
+    checks.world_size(size)
+    if not timeout_s > 0:
+        raise UserError("timeout_s is how long a wait may last", timeout_s, "more than 0 seconds")
 
 
 def _packed(fn: Callable[..., Any], args: Sequence[object]) -> bytes:

@@ -5,6 +5,8 @@ In a folder each group has a file of its own: one that all share only grows, and
 
 from __future__ import annotations
 
+import mmap
+import os
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +20,10 @@ class Meeting(Protocol):
 
     def store(self, group: str) -> Store:
         """The store in which the group's ranks exchange their addresses."""
+        ...
+
+    def board(self, group: str, size: int) -> memoryview | None:
+        """A number for each rank of the group, which it writes and all read; None where they share no memory."""
         ...
 
     def end(self, group: str, reason: str) -> None:
@@ -38,6 +44,12 @@ class InFolder:
     def store(self, group: str) -> Store:
         """A file."""
         return FileStore(str(self._folder / f"meet.{group}"), -1)
+
+    def board(self, group: str, size: int) -> memoryview | None:
+        """Shared memory, in a file."""
+        with open(os.open(self._folder / f"board.{group}", os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            file.truncate(8 * size)
+            return memoryview(mmap.mmap(file.fileno(), 8 * size)).cast("q")
 
     def end(self, group: str, reason: str) -> None:
         """A file that appears whole."""
@@ -65,6 +77,9 @@ class InStore:
     def store(self, group: str) -> Store:
         """A part of it."""
         return PrefixStore(group, self._store)
+
+    def board(self, group: str, size: int) -> memoryview | None:
+        """None: they may be on several hosts."""
 
     def end(self, group: str, reason: str) -> None:
         """A key of the group's part."""

@@ -6,20 +6,20 @@ block; an empty message is not sent at all, which both of its ends know.
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
-from lt_core.base.errors import Aborted, Deadline, UserError
+from lt_core.base.errors import Aborted, UserError
 from lt_core.base.traffic import Traffic
 from lt_core.base.work import Work
 from lt_core.comm import calls, checks, groups, laws
-from lt_core.comm.begun import Begun, OnGpu
-from lt_core.comm.failure import CONSEQUENCE
+from lt_core.comm.begun import Begun, OnGpu, begin, open_end, told
 from lt_core.comm.groups import Carrier
 from lt_core.comm.outside import Outside
 
@@ -36,7 +36,9 @@ class Processes:
         self.rank, self.size, self.device, self.timeout_s = rank, size, device, timeout_s
         self.backend = carrier.backend
         self.traffic = Traffic()
+        self._counting = threading.Lock()  # a rank may have several threads
         self._carrier, self._torch = carrier, carrier.torch
+        self._calls = carrier.meeting.board(carrier.name, size)  # how many collectives each rank has begun
         self._ended = ""
         self._subsets: dict[tuple[int, ...], Comm] = {}
         self._made: Counter[tuple[int, ...]] = Counter()  # how often: the next one's name, alike on all its ranks
@@ -105,22 +107,13 @@ class Processes:
         for subset in self._subsets.values():
             subset.abort(reason)
 
-    def broken(self, verb: str, error: RuntimeError, late: str) -> Exception:
-        """What to raise for an error of the back end in `verb`; the communicator is ended, so that nobody waits for us.
+    def broken(self, verb: str, error: RuntimeError, late: str = "") -> Exception:
+        """What to raise for an error of the back end; the communicator is ended, so that nobody waits for us.
 
-        `late` says who is missing, where the deadline has passed.
+        `late` says what is missing, where the deadline has passed.
         """
-        reason = self.ended
-        raised: Exception = Aborted(reason)
-        if not reason and late:
-            reason = f"rank {self.rank} waited {self.timeout_s:g} s in {verb}: {late}"
-            raised = Deadline(reason)
-        elif not reason and CONSEQUENCE.search(str(error)):
-            reason = f"rank {self.rank} lost a peer in {verb} ({str(error).rpartition('] ')[2].split('.')[0]})"
-            raised = Aborted(reason)
-        elif not reason:
-            reason, raised = str(error), error
-        self.abort(reason)
+        raised = told(self, verb, error, late)
+        self.abort(str(raised))
         return raised
 
     def _check_open(self) -> None:
@@ -135,54 +128,57 @@ class Processes:
         carrier = groups.some(self._carrier, name, rank, size, self.timeout_s)
         return Processes(carrier, rank, size, self.device, self.timeout_s)
 
-    def _begun(
-        self, verb: str, works: list[TorchWork], held: Sequence[Tensor], missing: Sequence[str] = ()
-    ) -> Begun | OnGpu:
-        if self.backend == "nccl":
-            return OnGpu(works, held)
-        return Begun(self, verb, works, held, missing or ["not every rank has come"])
-
     def _exchange(self, sends: Ends, receives: Ends) -> Begun | OnGpu:
         checks.exchange(self, sends, receives)
         self._check_open()
         full_sends = [(x, peer) for x, peer in sends if x.numel()]
         full_receives = [(x, peer) for x, peer in receives if x.numel()]
-        for x, peer in full_sends:
-            self.traffic.counted.add(peer, x.nbytes)
-        missing = [f"nothing came from rank {peer}" for _, peer in full_receives]
-        missing += [f"rank {peer} took nothing" for _, peer in full_sends]
+        with self._counting:
+            for x, peer in full_sends:
+                self.traffic.counted.add(peer, x.nbytes)
         try:
             works = self._carrier.exchange(full_sends, full_receives)
         except RuntimeError as error:
-            raise self.broken("exchange", error, "") from None
-        return self._begun("exchange", works, [x for x, _ in (*full_sends, *full_receives)], missing)
+            raise self.broken("exchange", error) from None
+        held = [x for x, _ in (*full_receives, *full_sends)]
+        return begin(self, "exchange", works, held, lambda index: open_end(index, full_sends, full_receives))
+
+    def _collective(self, verb: str, post: Callable[[], TorchWork], *held: Tensor) -> Begun | OnGpu:
+        if self._calls:
+            self._calls[self.rank] += 1
+        works = [post()] if any(x.numel() for x in held) else []
+        return begin(self, verb, works, held, lambda _: self._missing())
+
+    def _missing(self) -> str:
+        if not self._calls:
+            return "not every rank has come"
+        late = [rank for rank, count in enumerate(self._calls) if count < self._calls[self.rank]]
+        return f"of {self.size} ranks {late} have not come" if late else "all ranks are there"
 
     def _barrier(self) -> Begun | OnGpu:
         self._check_open()
         token = torch.zeros(1, device=self.device)  # NCCL has no barrier of its own
-        return self._begun("barrier", [self._torch.allreduce([token])], [token])
+        return self._collective("barrier", lambda: self._torch.allreduce([token]), token)
 
     def _all_reduce(self, x: Tensor) -> Begun | OnGpu:
         checks.all_reduce(self, x)
         self._count("all_reduce", x.nbytes)
-        return self._begun("all_reduce", [self._torch.allreduce([x])] if x.numel() else [], [x])
+        return self._collective("all_reduce", lambda: self._torch.allreduce([x]), x)
 
     def _reduce_scatter(self, out: Tensor, x: Tensor) -> Begun | OnGpu:
         checks.reduce_scatter(self, out, x)
         self._count("reduce_scatter", x.nbytes)
-        works = [self._torch._reduce_scatter_base(out, x)] if x.numel() else []
-        return self._begun("reduce_scatter", works, [out, x])
+        return self._collective("reduce_scatter", lambda: self._torch._reduce_scatter_base(out, x), out, x)
 
     def _all_gather(self, out: Tensor, x: Tensor) -> Begun | OnGpu:
         checks.all_gather(self, out, x)
         self._count("all_gather", out.nbytes)
-        works = [self._torch._allgather_base(out, x)] if x.numel() else []
-        return self._begun("all_gather", works, [out, x])
+        return self._collective("all_gather", lambda: self._torch._allgather_base(out, x), out, x)
 
     def _broadcast(self, x: Tensor, root: int) -> Begun | OnGpu:
         checks.broadcast(self, x, root)
         self._count("broadcast", x.nbytes, root)
-        return self._begun("broadcast", [self._torch.broadcast(x, root)] if x.numel() else [], [x])
+        return self._collective("broadcast", lambda: self._torch.broadcast(x, root), x)
 
     def _all_to_all(
         self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
@@ -190,9 +186,11 @@ class Processes:
         come, go = checks.all_to_all(self, out, x, out_counts, counts)
         self._check_open()
         row_nbytes = x.nbytes // max(1, sum(go))
-        laws.count_all_to_all(self.traffic, self.rank, [row_nbytes * rows for rows in go])
-        return self._begun("all_to_all", [self._torch.alltoall_base(out, x, come, go)], [out, x])
+        with self._counting:
+            laws.count_all_to_all(self.traffic, self.rank, [row_nbytes * rows for rows in go])
+        return self._collective("all_to_all", lambda: self._torch.alltoall_base(out, x, come, go), out, x)
 
     def _count(self, verb: str, nbytes: int, root: int = 0) -> None:
         self._check_open()
-        laws.count(self.traffic, verb, nbytes, self.size, self.rank, root)
+        with self._counting:
+            laws.count(self.traffic, verb, nbytes, self.size, self.rank, root)

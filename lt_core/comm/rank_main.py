@@ -51,6 +51,8 @@ def main(folder: Path) -> None:
     if outcome == "failed" and comm is not None:
         comm.abort(f"rank {rank} raised {failed.kind}: {failed.message}")
     os.read(leave, 1)  # holds until the launching process closes this pipe, or ends this process
+    if comm is not None:
+        join.leave()
 
 
 def _redirect(folder: Path, rank: int) -> None:
