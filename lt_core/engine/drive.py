@@ -18,7 +18,7 @@ from lt_core.base.schedule import Schedule
 from lt_core.engine.record import Record
 
 END, START = 0, 1  # at one time ends come first
-STANDSTILL = 100_000  # this many ends at one time, and the policy will go on for ever
+STANDSTILL = 1000  # this many ends a rank at one time, and the policy will go on for ever
 
 
 def drive(policy: Policy, costs: Costs, until_s: float) -> Schedule:
@@ -45,7 +45,7 @@ def drive(policy: Policy, costs: Costs, until_s: float) -> Schedule:
             return record.schedule()
         before, (now, _, rank, (a,)) = now, heappop(events)
         same = same + 1 if now == before else 0
-        if same > STANDSTILL:
+        if same > STANDSTILL * policy.size:
             raise UserError(f"{type(policy).__name__} never gets past {now:g} s", attempt=f"give {a} seconds")
         idle.add(rank)
         record.end(a)

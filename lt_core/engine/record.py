@@ -35,26 +35,15 @@ class Record:
         return a
 
     def end(self, a: Action) -> None:
-        """It is over; the policy is told."""
-        if a not in self._needs:
-            raise UserError(f"{a} of rank {a.rank} has ended", "an action that was not given", "one that `next` gave")
+        """It is over (of a transfer both ends, one after the other); the policy is told."""
         self.ended.append(a)
         self._known[a.rank] = a
         self.policy.done(a)
 
     def schedule(self) -> Schedule:
-        """What has ended, as a schedule; its `needs` stand in the order of the ends, of all ranks together.
-
-        An end of a transfer whose other end is not over is left out: the transfer did not happen.
-        """
-        ends = {(a.op.stream, a.transfer) for a in self.ended if a.peer >= 0}
-        happened = [a for a in self.ended if a.peer < 0 or (_OTHER[a.op.stream], a.transfer) in ends]
-        kept = set(happened)
+        """What has ended, as a schedule; its `needs` stand in the order of the ends, of all ranks together."""
         lanes: Sequence[list[Action]] = [[] for _ in range(self.policy.size)]
-        for a in happened:
+        for a in self.ended:
             lanes[a.rank].append(a)
-        needs = {a: tuple(n for n in self._needs[a] if n in kept) for a in happened}
+        needs = {a: self._needs[a] for a in self.ended}
         return Schedule(type(self.policy).__name__, tuple(map(tuple, lanes)), needs)
-
-
-_OTHER = {"out": "in", "in": "out"}

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Generic, TypeVar
 
 from lt_core.base.action import Action
-from lt_core.base.errors import Aborted, Deadline
+from lt_core.base.errors import Aborted, Deadline, UserError
 from lt_core.base.policy import Policy
 from lt_core.base.schedule import Schedule
 from lt_core.engine.record import Record
@@ -26,15 +27,19 @@ R = TypeVar("R")
 class Referee(Generic[P]):
     """Gives actions until `until(policy)`, or until no rank can get one; `schedule()` is what happened.
 
-    deadline_s: how long a rank may wait for an action while no other ends one.
+    Once it is over, a rank still gets what ends a transfer which another rank was given already: then all may leave.
+    deadline_s: how long a rank may wait for an action, or for the other end of its transfer, while nothing ends.
     """
 
     def __init__(self, policy: P, until: Callable[[P], bool], deadline_s: float = 60.0) -> None:
         self.policy, self.until, self.deadline_s = policy, until, deadline_s
         self._record = Record(policy)
         self._changed = threading.Condition()
+        self._over = False
         self._refused: set[int] = set()  # ranks that got nothing since the last end
         self._given: dict[int, Action] = {}
+        self._open: dict[object, Action] = {}  # transfers of which one end was given
+        self._half: dict[object, Action] = {}  # transfers of which one end is over
         self._reason = ""  # why all must stop
         self._last_s = perf_counter()
 
@@ -47,22 +52,42 @@ class Referee(Generic[P]):
         with self._changed:
             while True:
                 self._check()
-                if self.until(self.policy) or len(self._refused) == self.policy.size:
+                self._over |= self.until(self.policy) or len(self._refused) == self.policy.size
+                awaited = any(a.peer == rank for a in self._open.values())
+                if self._over and not self._open:
                     self._changed.notify_all()
                     return None
-                if (a := self._failing(rank, lambda: self._record.give(rank))) is not None:
-                    self._given[rank] = a
-                    return a
+                if (awaited or not self._over) and (a := self._failing(rank, partial(self._record.give, rank))):
+                    return self._gave(rank, a)
                 self._refused.add(rank)
-                if len(self._refused) < self.policy.size:
-                    self._wait(rank, max(since_s, self._last_s) + self.deadline_s)
+                if self._over or len(self._refused) < self.policy.size:
+                    self._wait(rank, since_s, "its next action")
+
+    def _gave(self, rank: int, a: Action) -> Action:
+        self._given[rank] = a
+        if a.peer >= 0 and self._open.pop(a.transfer, None) is None:
+            self._open[a.transfer] = a
+            self._changed.notify_all()  # the other end's rank is awaited
+        return a
 
     def done(self, action: Action) -> None:
-        """`action` is over: the policy is told, and all who wait are asked again."""
+        """`action` is over: the policy is told, and all who wait are asked again. Of a transfer both ends are over at
+        once, so the first to say so waits for the other."""
+        since_s = perf_counter()
         with self._changed:
             self._check()
-            self._failing(action.rank, lambda: self._record.end(action))
-            self._given.pop(action.rank, None)
+            if self._given.get(action.rank) != action:
+                raise UserError(f"{action} of rank {action.rank} is not what it was given", attempt="done(next(rank))")
+            other = self._half.pop(action.transfer, None) if action.peer >= 0 else None
+            if action.peer >= 0 and other is None:
+                self._half[action.transfer] = action
+                while self._half.get(action.transfer) is action:
+                    self._wait(action.rank, since_s, f"the other end of {action}")
+                    self._check()
+                return
+            for end in sorted(filter(None, (action, other)), key=lambda a: a.op.stream == "in"):
+                self._failing(action.rank, partial(self._record.end, end))
+                self._given.pop(end.rank)
             self._refused.clear()
             self._last_s = perf_counter()
             self._changed.notify_all()
@@ -82,13 +107,13 @@ class Referee(Generic[P]):
         if self._reason:
             raise Aborted(self._reason)
 
-    def _wait(self, rank: int, end_s: float) -> None:
-        left_s = end_s - perf_counter()
+    def _wait(self, rank: int, since_s: float, what: str) -> None:
+        left_s = max(since_s, self._last_s) + self.deadline_s - perf_counter()
         if left_s > 0:
             self._changed.wait(left_s)
             return
-        others = ", ".join(f"rank {r} is at {a}" for r, a in sorted(self._given.items())) or "no rank has one"
-        error = Deadline(f"rank {rank} has waited {self.deadline_s:g} s for its next action: {others}")
+        others = [f"rank {r} is at {a}" for r, a in sorted(self._given.items()) if r != rank]
+        error = Deadline(f"rank {rank} has waited {self.deadline_s:g} s for {what}: {', '.join(others) or 'all wait'}")
         self.abort(str(error))
         raise error
 
