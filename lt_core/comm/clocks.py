@@ -1,7 +1,7 @@
 """One time for all ranks: rank 0 asks the others' clocks, one by one, and everybody learns how far each is off.
 
-On one host all ranks read one clock and the offsets are the error of asking; between hosts they are what makes the
-spans of a merged trace comparable.
+On one host all ranks read one clock, and the offsets are 0; between hosts they make the times of a merged trace
+comparable.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ ROUNDS = 8  # questions to each clock; the quickest answer counts
 def offsets(comm: Comm) -> list[float]:
     """Seconds by which each rank's `time.perf_counter` is ahead of rank 0's, by rank; the same list on every rank.
 
-    Every rank calls it. The error is at most half of the quickest round trip. Source: Cristian 1989.
+    Every rank calls it. The error is at most half of the quickest round trip; what is no more than that is 0.
+    Source: Cristian 1989.
     """
     ahead = torch.zeros(comm.size, dtype=torch.float64, device=comm.device)
     with uncounted(comm):
         for peer in range(1, comm.size):
             if comm.rank == 0:
-                ahead[peer] = clock.offset([_ask(comm, peer) for _ in range(ROUNDS)])
+                ahead[peer] = _told_apart([_ask(comm, peer) for _ in range(ROUNDS)])
             elif comm.rank == peer:
                 for _ in range(ROUNDS):
                     _answer(comm)
@@ -42,6 +43,11 @@ def _ask(comm: Comm, peer: int) -> clock.Probe:
     comm.exchange([], [(note, peer)])
     there_s = note.item()
     return clock.Probe(asked_s, there_s, time.perf_counter())
+
+
+def _told_apart(probes: list[clock.Probe]) -> float:
+    ahead_s = clock.offset(probes)
+    return ahead_s if abs(ahead_s) > clock.uncertainty_s(probes) else 0.0
 
 
 def _answer(comm: Comm) -> None:

@@ -11,7 +11,7 @@ Source: Patarasuk and Yuan 2009.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from lt_core.base.traffic import Traffic
@@ -52,14 +52,28 @@ def sent(verb: str, nbytes: int, size: int, rank: int = 0, root: int = 0) -> Sen
         passed_on = broadcast_bytes(nbytes, size, rank, root)
         return Sent(passed_on, 1 if passed_on else 0)
     whole = {"all_reduce": all_reduce_bytes, "reduce_scatter": reduce_scatter_bytes, "all_gather": all_gather_bytes}
-    return Sent(whole[verb](nbytes, size), (2 if verb == "all_reduce" else 1) * (size - 1))
+    return Sent(whole[verb](nbytes, size), rounds(verb, size))
 
 
-def count(traffic: Traffic, verb: str, nbytes: int, size: int, rank: int, root: int = 0) -> None:
-    """Note in `traffic.by_law` what `rank` sends in one call of `verb`."""
+def rounds(verb: str, size: int) -> int:
+    """How many messages follow each other around the ring."""
+    return (2 if verb == "all_reduce" else 1) * (size - 1)
+
+
+def seconds(verb: str, nbytes: int, size: int, link: Callable[[float], float]) -> float:
+    """How long `verb` takes around a ring whose links take `link(nbytes)`; a broadcast flows in small parts."""
+    if size == 1 or nbytes == 0:
+        return 0.0
+    if verb == "broadcast":
+        return (size - 2) * link(0) + link(nbytes)
+    return rounds(verb, size) * link(nbytes / size)
+
+
+def count(traffic: Traffic, verb: str, nbytes: int, size: int, rank: int, root: int = 0, times: int = 1) -> None:
+    """Note in `traffic.by_law` what `rank` sends in one call of `verb`; `times=-1` takes one back."""
     nbytes_sent, messages = sent(verb, nbytes, size, rank, root)
     if messages:
-        traffic.by_law.add((rank + 1) % size, nbytes_sent, messages)
+        traffic.by_law.add((rank + 1) % size, times * nbytes_sent, times * messages)
 
 
 def count_all_to_all(traffic: Traffic, rank: int, part_nbytes: Sequence[int]) -> None:

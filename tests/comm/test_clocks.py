@@ -17,17 +17,10 @@ pytestmark = pytest.mark.timeout(30)
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_ranks_of_one_host_read_one_clock(size):
     def fn(comm):
-        before = time.perf_counter()
         comm = contract(comm)
-        found = clocks.offsets(comm)
-        return found, time.perf_counter() - before, comm.traffic.bytes
+        return clocks.offsets(comm), comm.traffic.bytes
 
-    results = run(fn, size)
-    found, took_s, _ = results[0]
-    assert [r[0] for r in results] == [found] * size
-    assert len(found) == size and found[0] == 0
-    assert all(abs(offset) < took_s for offset in found)
-    assert [r[2] for r in results] == [0] * size  # nobody asked for these bytes
+    assert run(fn, size) == [([0.0] * size, 0)] * size  # and nobody asked for these bytes
 
 
 def test_clocks_that_are_off(monkeypatch):

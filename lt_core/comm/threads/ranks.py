@@ -22,6 +22,7 @@ from lt_core.comm.threads import rank_order
 from lt_core.comm.threads.hub import Begun, Hub
 from lt_core.comm.threads.links import Links
 from lt_core.comm.threads.rooms import Rooms
+from lt_core.comm.verbs import Verbs
 
 
 class Meeting:
@@ -31,7 +32,7 @@ class Meeting:
         self.hub, self.links, self.rooms = hub, Links(hub), Rooms(hub)
 
 
-class Threads:
+class Threads(Verbs):
     """A communicator whose ranks are threads. A send is over when it was taken; sums run in the order of ranks."""
 
     backend = "threads"
@@ -46,36 +47,6 @@ class Threads:
     def ended(self) -> str:
         """Why it was aborted; empty while it lives."""
         return self._meeting.hub.ended
-
-    def exchange(self, sends: Ends, receives: Ends) -> None:
-        """Send each (tensor, peer) and fill each (buffer, peer); over when all came and all were taken."""
-        self._exchange(sends, receives).wait()
-
-    def barrier(self) -> None:
-        """Hold until every rank is here."""
-        self._barrier().wait()
-
-    def all_reduce(self, x: Tensor) -> None:
-        """`x` becomes the sum over ranks, the same bits on all."""
-        self._all_reduce(x).wait()
-
-    def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes part `rank` of the sum of `x`."""
-        self._reduce_scatter(out, x).wait()
-
-    def all_gather(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes every rank's `x`, by rank."""
-        self._all_gather(out, x).wait()
-
-    def broadcast(self, x: Tensor, root: int) -> None:
-        """`x` becomes rank `root`'s."""
-        self._broadcast(x, root).wait()
-
-    def all_to_all(
-        self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
-    ) -> None:
-        """Part r of `x` goes to rank r; equal parts, or `counts` rows of dim 0 each."""
-        self._all_to_all(out, x, out_counts, counts).wait()
 
     def start(self, verb: str, *args: object) -> Work:
         """The verb of that name, begun."""
