@@ -81,6 +81,13 @@ def ranks(request: pytest.FixtureRequest, groups: Groups) -> Iterator[Callable[[
     groups.mend()
 
 
+@pytest.fixture
+def processes(groups: Groups) -> Iterator[Callable[[int], Ranks]]:
+    """As `ranks`, on gloo alone and without the contract: what the communicator of processes itself does."""
+    yield lambda size: Ranks(size, "gloo", lambda fn, args: groups.get("gloo").run(size, fn, args, checked=False))
+    groups.mend()
+
+
 def in_contract(comm: Comm, fn: Callable[..., Any], *args: Any) -> Any:
     """`fn` under NCCL's contract."""
     return fn(contract(comm), *args)

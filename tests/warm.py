@@ -25,7 +25,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._number, self._job, self._closed = 0, (0, b""), False
+        self._number, self._job, self._closed = 0, (0, b"", False), False
         self.pids: dict[int, int] = {}
         self.answers: dict[int, bytes] = {}
 
@@ -35,8 +35,8 @@ class Desk:
             self.pids[rank] = pid
             self._changed.notify_all()
 
-    def fetch(self, last: int) -> tuple[int, int, bytes] | None:
-        """The job after number `last`, as (number, size, call), once there is one; None once there will be none."""
+    def fetch(self, last: int) -> tuple[int, int, bytes, bool] | None:
+        """The job after number `last`, as (number, size, call, anew), once it is there; None once none will come."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._number > last)
             return None if self._closed else (self._number, *self._job)
@@ -48,10 +48,10 @@ class Desk:
                 self.answers[rank] = answer
                 self._changed.notify_all()
 
-    def give(self, size: int, call: bytes) -> None:
-        """A new job for ranks 0 to size - 1."""
+    def give(self, size: int, call: bytes, anew: bool) -> None:
+        """A new job for ranks 0 to size - 1; `anew`: their subset is broken, and to be made again."""
         with self._changed:
-            self._number, self._job, self.answers = self._number + 1, (size, call), {}
+            self._number, self._job, self.answers = self._number + 1, (size, call, anew), {}
             self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], timeout_s: float) -> None:
@@ -72,16 +72,20 @@ def serve(comm: Comm, desk: Desk) -> None:
     desk.hello(comm.rank, os.getpid())
     last = 0
     while job := desk.fetch(last):
-        last, size, call = job
+        last, size, call, anew = job
         group = comm.subset(range(size))
+        if anew:
+            group.abort("a test failed")
+            group = comm.subset(range(size))
         if comm.rank < size:
+            group.timeout_s = WAIT_S
             desk.bring(comm.rank, last, _outcome(group, call))
 
 
 def _outcome(group: Comm, call: bytes) -> bytes:
     try:
-        fn, args = parcel.unpacked(call)
-        return parcel.packed("the result", fn(contract(group), *args))
+        fn, args, checked = parcel.unpacked(call)
+        return parcel.packed("the result", fn(contract(group) if checked else group, *args))
     except BaseException as error:
         failed = failure.of_exception(group.rank, time.monotonic(), error)
         group.abort(f"rank {group.rank} raised {failed.kind}: {failed.message}")
@@ -93,6 +97,7 @@ class Warm:
 
     def __init__(self, backend: str) -> None:
         self._desk, self._error = Desk(), BaseException()
+        self._broken: set[int] = set()
         self._thread = threading.Thread(target=self._launch, args=(backend,), name="warm group")
         self._thread.start()
         self._desk.wait(lambda: len(self._desk.pids) == RANKS, START_S)
@@ -105,10 +110,11 @@ class Warm:
         """Whether it can take another test."""
         return self._thread.is_alive()
 
-    def run(self, size: int, fn: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
-        """`fn(comm, *args)` on ranks 0 to size - 1. Raises what a launch would."""
-        call = parcel.packed("the call", (fn, args))
-        self._desk.give(size, call)
+    def run(self, size: int, fn: Callable[..., Any], args: tuple[Any, ...], checked: bool = True) -> list[Any]:
+        """`fn(comm, *args)` on ranks 0 to size - 1, within NCCL's contract if `checked`. Raises what a launch would."""
+        call = parcel.packed("the call", (fn, args, checked))
+        self._desk.give(size, call, anew=size in self._broken)
+        self._broken.discard(size)
         try:
             self._desk.wait(lambda: len(self._desk.answers) == size, ANSWER_S)
         except BaseException:  # the test's time is over
@@ -144,5 +150,6 @@ class Warm:
         results = [parcel.unpacked(self._desk.answers[rank]) for rank in range(size)]
         failures = [result for result in results if isinstance(result, failure.Failure)]
         if failures:
+            self._broken.add(size)
             raise failure.error(failures)
         return results

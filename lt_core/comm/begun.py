@@ -50,7 +50,7 @@ class Begun:
             try:
                 work.wait(timedelta(seconds=left_s))
             except RuntimeError as error:
-                late = self._missing(index) if time.perf_counter() >= until_s else ""
+                late = self._missing(index) if time.perf_counter() > until_s - SHORTEST_S else ""
                 self._failed = self._comm.broken(self._verb, error, late)
                 raise self._failed from None
         self._end_s = self._end_s or time.perf_counter()

@@ -30,8 +30,11 @@ SUMMED = (
 MOVED = (*SUMMED, torch.bool)
 
 
-def tensor(comm: Comm, verb: str, x: Tensor, summed: bool = False) -> None:
-    """Refuse what is no dense tensor on the communicator's device, of a dtype that gloo and NCCL both know."""
+def tensor(comm: Comm, verb: str, x: Tensor, dtypes: Sequence[torch.dtype] = MOVED) -> None:
+    """Refuse what is no dense tensor on the communicator's device, or none of `dtypes` (which gloo and NCCL both know).
+
+    Without `dtypes` any will do: messages cross as bytes.
+    """
     if not isinstance(x, Tensor):
         raise UserError(f"{verb} takes tensors", type(x).__name__, "a torch.Tensor")
     if not x.is_contiguous() or x.layout is not torch.strided:
@@ -43,8 +46,8 @@ def tensor(comm: Comm, verb: str, x: Tensor, summed: bool = False) -> None:
         )
     if x.device != comm.device:
         raise UserError(f"{verb}: the tensor is elsewhere", x.device, comm.device, f"x.to({str(comm.device)!r})")
-    if x.dtype not in (SUMMED if summed else MOVED):
-        known = ", ".join(str(d).removeprefix("torch.") for d in (SUMMED if summed else MOVED))
+    if dtypes and x.dtype not in dtypes:
+        known = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
         raise UserError(f"{verb}: not every backend knows this dtype", x.dtype, known, "x.view(torch.uint8) to move it")
 
 
@@ -65,10 +68,10 @@ def peer(comm: Comm, verb: str, rank: int) -> None:
 def exchange(comm: Comm, sends: Ends, receives: Ends) -> None:
     """Refuse an exchange with a bad tensor or a bad peer."""
     for x, to in sends:
-        tensor(comm, "exchange", x)
+        tensor(comm, "exchange", x, dtypes=())
         peer(comm, "exchange", to)
     for buffer, source in receives:
-        tensor(comm, "exchange", buffer)
+        tensor(comm, "exchange", buffer, dtypes=())
         peer(comm, "exchange", source)
         if any(overlap(buffer, x) for x, _ in sends):
             raise Misuse(f"exchange: the buffer for rank {source} is sent as well", attempt="send a clone of it")
@@ -76,7 +79,7 @@ def exchange(comm: Comm, sends: Ends, receives: Ends) -> None:
 
 def all_reduce(comm: Comm, x: Tensor) -> None:
     """Refuse what cannot be summed."""
-    tensor(comm, "all_reduce", x, summed=True)
+    tensor(comm, "all_reduce", x, dtypes=SUMMED)
 
 
 def broadcast(comm: Comm, x: Tensor, root: int) -> None:
@@ -90,7 +93,7 @@ def broadcast(comm: Comm, x: Tensor, root: int) -> None:
 
 def reduce_scatter(comm: Comm, out: Tensor, x: Tensor) -> None:
     """Refuse what cannot be summed, or an output that is not one part of the input."""
-    tensor(comm, "reduce_scatter", x, summed=True)
+    tensor(comm, "reduce_scatter", x, dtypes=SUMMED)
     _pair(comm, "reduce_scatter", out, x, out.numel() * comm.size, x.numel(), "size * out elements in x")
 
 

@@ -94,8 +94,7 @@ class Door:
         """Let in who knocks: a thread serves each connection until it ends."""
         held, _ = self.socket.accept()
         self._held.append(held)
-        connection = Connection(os.dup(held.fileno()))
-        threading.Thread(target=self._serve, args=(connection,), daemon=True, name="control wire").start()
+        threading.Thread(target=self._serve, args=(held,), daemon=True, name="control wire").start()
 
     def close(self) -> None:
         """End all connections; ranks that wait there are freed."""
@@ -104,8 +103,9 @@ class Door:
                 held.shutdown(socket.SHUT_RDWR)
             held.close()
 
-    def _serve(self, connection: Connection) -> None:
-        with connection, contextlib.suppress(EOFError, OSError, AuthenticationError):  # each means: it has ended
+    def _serve(self, held: socket.socket) -> None:
+        connection = Connection(os.dup(held.fileno()))
+        with held, connection, contextlib.suppress(EOFError, OSError, AuthenticationError):  # each means: it has ended
             deliver_challenge(connection, self._key)
             answer_challenge(connection, self._key)
             while True:

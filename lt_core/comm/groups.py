@@ -71,22 +71,21 @@ def whole(meeting: Meeting, backend: str, rank: int, size: int, device: torch.de
     )
     group = dist.group.WORLD
     assert group
-    return _noted(group._get_backend(device), "world", meeting, before)
+    return _noted(group._get_backend(device), "world", meeting, device, before)
 
 
-def some(whole: Carrier, name: str, rank: int, size: int, timeout_s: float) -> Carrier:
+def some(whole: Carrier, name: str, rank: int, size: int, device: torch.device, timeout_s: float) -> Carrier:
     """A group of `size` processes, this one its `rank`. Errors: `Deadline` naming who did not come."""
     store, before, until_s = whole.meeting.store(name), host.sockets(), time.monotonic() + timeout_s
     store.set(f"rank {rank}", "here")
     make = _gloo if whole.backend == "gloo" else _nccl
     try:
-        made = make(store, rank, size, timeout_s)
+        return _noted(make(store, rank, size, timeout_s), name, whole.meeting, device, before)
     except RuntimeError:
         missing = [r for r in range(size) if not store.check([f"rank {r}"])]
         if time.monotonic() < until_s and not missing:
             raise
-        raise Deadline(f"subset: its rank {missing} had not come after {timeout_s:g} s") from None
-    return _noted(made, name, whole.meeting, before)
+        raise Deadline(f"subset: of {size} ranks {missing} have not come within {timeout_s:g} s") from None
 
 
 def _limit(timeout_s: float) -> timedelta:
@@ -100,12 +99,13 @@ def _gloo(store: Store, rank: int, size: int, timeout_s: float) -> Any:
 def _nccl(store: Store, rank: int, size: int, timeout_s: float) -> Any:
     options = dist.ProcessGroupNCCL.Options()
     options._timeout = _limit(timeout_s)
-    made: Any = dist.ProcessGroupNCCL(store, rank, size, options)
-    made.allreduce([torch.zeros(1, device="cuda")]).wait()  # all meet now: its first exchange may be of two ranks only
+    made = dist.ProcessGroupNCCL(store, rank, size, options)
     return made
 
 
-def _noted(made: Any, name: str, meeting: Meeting, before: set[tuple[int, int]]) -> Carrier:
+def _noted(made: Any, name: str, meeting: Meeting, device: torch.device, before: set[tuple[int, int]]) -> Carrier:
+    # All meet now. Else one could leave while others still connect to it, and NCCL's first exchange needs everybody.
+    made.allreduce([torch.zeros(1, device=device)]).wait()
     if isinstance(made, dist.ProcessGroupGloo):
         made._set_default_timeout(FAR)
     return Carrier(made, name, meeting, frozenset(host.sockets() - before))

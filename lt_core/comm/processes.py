@@ -90,11 +90,11 @@ class Processes:
         return begun
 
     def subset(self, ranks: Sequence[int]) -> Comm:
-        """A communicator of some ranks, in the order given; asked for again, the same one unless it has ended."""
+        """A communicator of some ranks, in the order given; the same one again, unless this rank saw it end."""
         chosen = checks.subset(self, ranks)
         self._check_open()
         known = self._subsets.get(chosen)
-        if known is None or known.ended:
+        if known is None or (isinstance(known, Processes) and known._ended):
             self._made[chosen] += 1
             known = self._subsets[chosen] = self._subset(chosen)
         return known
@@ -125,7 +125,7 @@ class Processes:
             return Outside(self, chosen)
         rank, size = chosen.index(self.rank), len(chosen)
         name = f"{self._carrier.name}.{zlib.crc32(repr(chosen).encode()):x}.{self._made[chosen]}"
-        carrier = groups.some(self._carrier, name, rank, size, self.timeout_s)
+        carrier = groups.some(self._carrier, name, rank, size, self.device, self.timeout_s)
         return Processes(carrier, rank, size, self.device, self.timeout_s)
 
     def _exchange(self, sends: Ends, receives: Ends) -> Begun | OnGpu:
