@@ -1,23 +1,23 @@
 """The contract: what gloo forgives and NCCL does not is named on every rank, and right programs see nothing of it."""
 
 import gc
-import glob
 import tempfile
 import threading
+import time
 
 import pytest
 import torch
 
-from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, UserError
+from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, RankError, UserError
 from lt_core.comm.contract import contract
 from lt_core.comm.threads import run
 
 pytestmark = pytest.mark.timeout(30)
 
 
-def under_contract(fn, size, *args, timeout_s=5.0):
-    """`fn` on ranks whose communicator is under contract; its results by rank."""
-    return run(lambda comm: fn(contract(comm), *args), size, (), timeout_s)
+def under_contract(fn, size):
+    """`fn` on threads whose communicator is under contract: for what shares objects with its ranks."""
+    return run(lambda comm: fn(contract(comm)), size, (), 10)
 
 
 def fault(kind, call):
@@ -33,7 +33,7 @@ def ends(comm):
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_right_programs_see_nothing_of_it(size):
+def test_right_programs_see_nothing_of_it(ranks, size):
     def fn(comm):
         x, y, whole = torch.full((3,), comm.rank + 1.0), torch.empty(3), torch.empty(3 * comm.size)
         right, left = ends(comm)
@@ -53,9 +53,16 @@ def test_right_programs_see_nothing_of_it(size):
         comm.close()
         return x.tolist(), y.tolist(), whole.tolist()
 
-    plain = run(lambda comm: fn(Plain(comm)), size)
-    assert under_contract(fn, size) == plain
-    assert not glob.glob(f"{tempfile.gettempdir()}/ltlab-pages-*")
+    assert ranks(size).run(fn) == run(lambda comm: fn(Plain(comm)), size)
+
+
+def test_its_pages_have_no_name_once_all_have_mapped_them(tmp_path, monkeypatch):
+    def fn(comm):
+        comm.barrier()
+        return list(tmp_path.iterdir())
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert under_contract(fn, 3) == [[]] * 3
 
 
 class Plain:
@@ -71,25 +78,25 @@ class Plain:
         pass
 
 
-def test_traffic_is_the_communicators_own():
+def test_traffic_is_the_communicators_own(ranks):
     def fn(comm):
-        inner = contract(comm)
-        before = comm.traffic.bytes
-        inner.exchange([(torch.ones(2), 1 - comm.rank)], [(torch.ones(2), 1 - comm.rank)])
-        inner.all_reduce(torch.ones(4))
-        return before, inner.traffic is comm.traffic, comm.traffic.counted.bytes, comm.traffic.by_law.bytes
+        again, before = contract(comm), comm.traffic.copy()
+        again.exchange([(torch.ones(2), 1 - comm.rank)], [(torch.ones(2), 1 - comm.rank)])
+        again.all_reduce(torch.ones(4))
+        sent = comm.traffic - before
+        return again.traffic is comm.traffic, sent.counted.bytes, sent.by_law.bytes
 
-    assert run(fn, 2) == [(0, True, 8, 16)] * 2
+    assert ranks(2).run(fn) == [(True, 8, 16)] * 2
 
 
-def test_a_group_of_some_ranks_is_under_contract_too():
+def test_a_group_of_some_ranks_is_under_contract_too(ranks):
     def fn(comm):
         group = comm.subset([3, 1])
         if comm.rank not in (1, 3):
             return fault(UserError, group.barrier)
         return fault(Mismatch, lambda: group.barrier() if comm.rank == 1 else group.all_reduce(torch.ones(1)))
 
-    outside, named, other, also = under_contract(fn, 4)
+    outside, named, other, also = ranks(4).run(fn)
     assert (
         outside == "barrier: rank 0 is no member of the group [3, 1]; try: ask `comm.rank >= 0` before using a subset"
     )
@@ -120,13 +127,13 @@ NAMED = {
 
 @pytest.mark.parametrize("kind", CALLS)
 @pytest.mark.parametrize("odd", [0, 1, 2])
-def test_different_collectives_are_named_on_every_rank(kind, odd):
+def test_different_collectives_are_named_on_every_rank(ranks, kind, odd):
     def fn(comm):
         comm.barrier()
         ours, other = CALLS[kind]
         return fault(Mismatch, lambda: (other if comm.rank == odd else ours)(comm, torch.ones(4)))
 
-    texts = under_contract(fn, 3)
+    texts = ranks(3).run(fn)
     assert len(set(texts)) == 1
     usual, odd_one = NAMED[kind]
     assert texts[0].startswith("collective 2 of this group: rank ")
@@ -134,27 +141,27 @@ def test_different_collectives_are_named_on_every_rank(kind, odd):
     assert texts[0].endswith("; try: make the same calls in the same order on every rank")
 
 
-def test_two_collectives_in_opposite_order():
+def test_two_collectives_in_opposite_order(ranks):
     def fn(comm):
         a, b = torch.ones(1), torch.ones(2)
         order = (a, b) if comm.rank else (b, a)
         return fault(Mismatch, lambda: [comm.all_reduce(x) for x in order])
 
-    first, second = under_contract(fn, 2)
+    first, second = ranks(2).run(fn)
     assert first == second
     assert "rank 0 calls all_reduce of (2,) float32, rank 1 calls all_reduce of (1,) float32" in first
 
 
-def test_a_long_call_that_differs_at_its_end():
+def test_a_long_call_that_differs_at_its_end(ranks):
     shape = (1,) * 200
 
     def fn(comm):
         return fault(Mismatch, lambda: comm.all_reduce(torch.ones((*shape, comm.rank + 1))))
 
-    assert len(set(under_contract(fn, 2))) == 1
+    assert len(set(ranks(2).run(fn))) == 1
 
 
-def test_crossed_sends():
+def test_crossed_sends(ranks):
     def fn(comm):
         x, peer = torch.ones(1), 1 - comm.rank
 
@@ -165,10 +172,10 @@ def test_crossed_sends():
         return fault(Misuse, crossed)
 
     text = "rank 0 sends to rank 1, which itself waits to send to rank 0; try: put both in one exchange"
-    assert under_contract(fn, 2) == [text] * 2
+    assert ranks(2).run(fn) == [text] * 2
 
 
-def test_a_circle_of_sends():
+def test_a_circle_of_sends(ranks):
     def fn(comm):
         right, left = ends(comm)
         return fault(
@@ -176,7 +183,7 @@ def test_a_circle_of_sends():
         )
 
     text = "rank 0 sends to rank 1, which itself waits to send to rank 2, which itself waits to send to rank 0"
-    assert under_contract(fn, 3) == [f"{text}; try: put both in one exchange"] * 3
+    assert ranks(3).run(fn) == [f"{text}; try: put both in one exchange"] * 3
 
 
 def test_crossed_sends_of_ranks_with_two_threads_each_are_right():
@@ -193,41 +200,47 @@ def test_crossed_sends_of_ranks_with_two_threads_each_are_right():
     assert under_contract(fn, 2) == [1, 0]
 
 
-def test_crossed_sends_of_ranks_with_two_threads_each_are_named_when_time_is_up():
+def test_crossed_sends_of_ranks_with_two_threads_each_are_named_when_time_is_up(ranks):
     def fn(comm):
-        x, peer = torch.full((1,), float(comm.rank)), 1 - comm.rank
-        threading.Thread(target=comm.barrier).start()
+        comm = contract(comm, timeout_s=0.3)
+        second = threading.Thread(target=comm.barrier)
+        second.start()
         comm.barrier()
-        return fault(Misuse, lambda: comm.exchange([(x, peer)], []))
+        second.join()
+        return fault(Misuse, lambda: comm.exchange([(torch.ones(1), 1 - comm.rank)], []))
 
     text = "rank 0 sends to rank 1, which itself waits to send to rank 0; try: put both in one exchange"
-    assert under_contract(fn, 2, timeout_s=0.3) == [text] * 2
+    assert ranks(2).run(fn) == [text] * 2
 
 
-def test_a_message_against_a_collective():
+def test_a_message_against_a_collective(ranks):
     def fn(comm):
         if comm.rank == 0:
             return fault(Mismatch, lambda: comm.all_reduce(torch.ones(4)))
         return fault(Mismatch, lambda: comm.exchange([], [(torch.ones(1), 0)]))
 
     text = "rank 0 waits in all_reduce of (4,) float32 for rank 1, which waits in exchange (from 0) for rank 0"
-    assert under_contract(fn, 2) == [f"{text}; try: make the same calls in one order on every rank"] * 2
+    assert ranks(2).run(fn) == [f"{text}; try: make the same calls in one order on every rank"] * 2
 
 
-def test_a_send_is_over_only_when_its_receive_is_posted():
+def test_a_send_is_over_only_when_its_receive_is_posted(ranks):
+    """The ranks of one host read one clock."""
+
     def fn(comm):
+        x = torch.ones(1)
         if comm.rank == 0:
-            comm.exchange([(torch.ones(1), 1)], [])
-            return order.append("over")
-        order.append("posted")
-        comm.exchange([], [(torch.ones(1), 0)])
+            comm.exchange([(x, 1)], [])
+            return time.perf_counter()
+        torch.ones(2000, 2000).sum()  # something to do first
+        posted_s = time.perf_counter()
+        comm.exchange([], [(x, 0)])
+        return posted_s
 
-    order = []
-    under_contract(fn, 2)
-    assert order == ["posted", "over"]
+    over_s, posted_s = ranks(2).run(fn)
+    assert over_s >= posted_s
 
 
-def test_messages_of_a_batch_go_on_while_others_wait():
+def test_messages_of_a_batch_go_on_while_others_wait(ranks):
     """Rank 2 takes rank 0's message only after it got one that rank 1 sends when it has its own."""
 
     def fn(comm):
@@ -240,21 +253,21 @@ def test_messages_of_a_batch_go_on_while_others_wait():
         comm.exchange([], [(x, 0)])
         return x.item()
 
-    assert under_contract(fn, 3)[2] == 0
+    assert ranks(3).run(fn)[2] == 0
 
 
 @pytest.mark.parametrize("wanted", [torch.ones(2), torch.ones(3).double()])
-def test_a_message_that_does_not_fit(wanted):
+def test_a_message_that_does_not_fit(ranks, wanted):
     def fn(comm):
         sends, receives = ([(torch.ones(3), 1)], []) if comm.rank == 0 else ([], [(wanted, 0)])
         return fault(Mismatch, lambda: comm.exchange(sends, receives))
 
     room = f"{wanted.numel()} {str(wanted.dtype).removeprefix('torch.')}"
     text = f"rank 0 to rank 1 does not fit its buffer; got 3 float32 sent, room for {room}; expected one size and dtype"
-    assert {t.removeprefix("message 1 from ") for t in under_contract(fn, 2) if "fit its buffer" in t} == {text}
+    assert {t.removeprefix("message 1 from ") for t in ranks(2).run(fn) if "fit its buffer" in t} == {text}
 
 
-def test_started_outputs_are_poison_until_waited_for():
+def test_started_outputs_are_poison_until_waited_for(ranks):
     def fn(comm):
         x, n, y = torch.ones(2), torch.ones(2, dtype=torch.int64), torch.zeros(2, dtype=torch.bool)
         works = [comm.start("all_reduce", x), comm.start("all_reduce", n), comm.start("broadcast", y, 0)]
@@ -265,12 +278,12 @@ def test_started_outputs_are_poison_until_waited_for():
         return seen, x.tolist(), n.tolist(), y.tolist(), start <= end
 
     most = [torch.iinfo(torch.int64).max] * 2
-    assert under_contract(fn, 2) == [
+    assert ranks(2).run(fn) == [
         ((True, most, [rank == 1] * 2), [2, 2], [2, 2], [False, False], True) for rank in range(2)
     ]
 
 
-def test_a_gather_in_place_may_be_started():
+def test_a_gather_in_place_may_be_started(ranks):
     def fn(comm):
         flat = torch.zeros(4)
         mine = flat[2 * comm.rank : 2 * comm.rank + 2]
@@ -278,11 +291,11 @@ def test_a_gather_in_place_may_be_started():
         comm.start("all_gather", flat, mine).wait()
         return flat.tolist()
 
-    assert under_contract(fn, 2) == [[1, 1, 2, 2]] * 2
+    assert ranks(2).run(fn) == [[1, 1, 2, 2]] * 2
 
 
 @pytest.mark.parametrize("touch", ["input", "output"])
-def test_buffers_of_started_work_must_be_left_alone(touch):
+def test_buffers_of_started_work_must_be_left_alone(ranks, touch):
     def fn(comm):
         x, out = torch.ones(2), torch.empty(4)
         work = comm.start("all_gather", out, x)
@@ -290,12 +303,12 @@ def test_buffers_of_started_work_must_be_left_alone(touch):
         return fault(Misuse, work.wait)
 
     done = "its input was changed" if touch == "input" else "its output was written"
-    assert under_contract(fn, 2) == [
+    assert ranks(2).run(fn) == [
         f"rank {r}, all_gather of (2,) float32: {done} before wait(); try: touch it after wait()" for r in range(2)
     ]
 
 
-def test_the_next_call_names_a_missing_wait_when_it_touches_the_buffer():
+def test_the_next_call_names_a_missing_wait_when_it_touches_the_buffer(ranks):
     def fn(comm):
         flat = torch.ones(8)
         work = comm.start("all_reduce", flat[:4])
@@ -305,7 +318,7 @@ def test_the_next_call_names_a_missing_wait_when_it_touches_the_buffer():
         comm.all_reduce(flat[3:5])
         return text, flat.tolist()
 
-    results = under_contract(fn, 2)
+    results = ranks(2).run(fn)
     assert [flat for _, flat in results] == [[2, 2, 2, 4, 4, 2, 2, 2]] * 2
     assert [text for text, _ in results] == [
         f"rank {r} gives all_reduce a tensor of its all_reduce of (4,) float32, which is not over; "
@@ -314,7 +327,7 @@ def test_the_next_call_names_a_missing_wait_when_it_touches_the_buffer():
     ]
 
 
-def test_two_messages_may_read_one_tensor():
+def test_two_messages_may_read_one_tensor(ranks):
     def fn(comm):
         x, y, z, peer = torch.full((1,), float(comm.rank)), torch.empty(1), torch.empty(1), 1 - comm.rank
         works = [comm.start("exchange", [(x, peer)], [(out, peer)]) for out in (y, z)]
@@ -322,23 +335,23 @@ def test_two_messages_may_read_one_tensor():
             work.wait()
         return y.item(), z.item()
 
-    assert under_contract(fn, 2) == [(1, 1), (0, 0)]
+    assert ranks(2).run(fn) == [(1, 1), (0, 0)]
 
 
-def test_a_lost_work_is_named_by_the_next_call_and_by_close():
+def test_a_lost_work_is_named_by_the_next_call_and_by_close(ranks):
     def fn(comm):
         comm.start("all_reduce", torch.ones(4))
         gc.collect()
         return fault(Misuse, comm.barrier), fault(Misuse, comm.close)
 
-    for rank, texts in enumerate(under_contract(fn, 2)):
+    for rank, texts in enumerate(ranks(2).run(fn)):
         text = (
             f"rank {rank} never waited for its all_reduce of (4,) float32; try: keep the Work that start returns, and"
         )
         assert [t.startswith(text) for t in texts] == [True, True]
 
 
-def test_close_names_a_work_that_is_kept_and_not_waited_for():
+def test_close_names_a_work_that_is_kept_and_not_waited_for(ranks):
     def fn(comm):
         work = comm.start("exchange", [(torch.ones(1), 1 - comm.rank)], [(torch.ones(1), 1 - comm.rank)])
         text = fault(Misuse, comm.close)
@@ -346,10 +359,10 @@ def test_close_names_a_work_that_is_kept_and_not_waited_for():
         comm.close()
         return text
 
-    assert under_contract(fn, 2)[0].startswith("rank 0 never waited for its exchange (to 1, from 1)")
+    assert ranks(2).run(fn)[0].startswith("rank 0 never waited for its exchange (to 1, from 1)")
 
 
-def test_bad_input_is_refused_before_anybody_is_told():
+def test_bad_input_is_refused_before_anybody_is_told(ranks):
     def fn(comm):
         text = fault(Misuse, lambda: comm.broadcast(torch.arange(6).view(2, 3).t(), 0))
         also = fault(UserError, lambda: comm.start("all_reduce", torch.ones(2, dtype=torch.int16)))
@@ -357,38 +370,33 @@ def test_bad_input_is_refused_before_anybody_is_told():
         return text.partition(";")[0], also.partition(";")[0]
 
     expected = "broadcast: the tensor is strided", "all_reduce: not every backend knows this dtype"
-    assert under_contract(fn, 2) == [expected] * 2
+    assert ranks(2).run(fn) == [expected] * 2
 
 
-def test_who_does_not_come_is_named_when_time_is_up():
+def test_who_does_not_come_is_named_when_time_is_up(ranks):
     def fn(comm):
-        if comm.rank == 1:
-            return freed.wait(5)
-        try:
-            return fault(Deadline, comm.barrier)
-        finally:
-            freed.set()
+        comm = contract(comm, timeout_s=0.2)
+        return fault(Deadline, comm.barrier) if comm.rank != 1 else ""
 
-    freed = threading.Event()
-    first, _, third = under_contract(fn, 3, timeout_s=0.2)
+    first, _, third = ranks(3).run(fn)
     assert first == third
     assert first in [f"rank {r} waits in barrier for rank 1, longer than 0.2 s" for r in (0, 2)]
 
 
-def test_abort_frees_all_ranks():
+def test_abort_frees_all_ranks(ranks):
     def fn(comm):
         if comm.rank == 0:
             comm.abort("enough")
         return fault(Aborted, comm.barrier), fault(Aborted, lambda: comm.exchange([(torch.ones(1), 1 - comm.rank)], []))
 
-    assert under_contract(fn, 2) == [("enough", "enough")] * 2
+    assert ranks(2).run(fn) == [("enough", "enough")] * 2
 
 
-def test_a_rank_that_fails_frees_those_who_wait_for_its_page():
+def test_a_rank_that_fails_frees_those_who_wait_for_its_page(ranks):
     def fn(comm):
         if comm.rank == 1:
             raise KeyError("the reason")
         return comm.barrier()
 
-    with pytest.raises(Exception, match="rank 1 failed first: KeyError"):
-        under_contract(fn, 3, timeout_s=20)
+    with pytest.raises(RankError, match="rank 1 failed first: KeyError"):
+        ranks(3).run(fn)

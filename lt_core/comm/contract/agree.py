@@ -17,6 +17,8 @@ from lt_core.comm.comm import Ends
 from lt_core.comm.contract.pages import AGREED, CALLS, SENT, WANTED, Pages
 from lt_core.comm.contract.waits import OTHER, TO_SEND
 
+_BYTES = 15  # in the place of a dtype
+
 
 class Calls:
     """The collectives of a group, numbered from 1 on in each rank's own order."""
@@ -85,7 +87,8 @@ class Messages:
         return [self._end(SENT, *end) for end in sends] + [self._end(WANTED, *end) for end in receives]
 
     def _end(self, kind: int, x: Tensor, peer: int) -> End:
-        shape = x.numel() << 4 | checks.MOVED.index(x.dtype)
+        known = x.dtype in checks.MOVED  # what is not may cross too, as bytes
+        shape = x.numel() << 4 | checks.MOVED.index(x.dtype) if known else x.nbytes << 4 | _BYTES
         return End(kind, peer, self._pages.add_end(kind, peer, shape), shape)
 
     def missing(self, ends: list[End]) -> Mapping[int, int]:
@@ -111,4 +114,5 @@ class Messages:
 
 
 def _words(shape: int) -> str:
-    return f"{shape >> 4} {str(checks.MOVED[shape & 15]).removeprefix('torch.')}"
+    kind = shape & 15
+    return f"{shape >> 4} {'bytes' if kind == _BYTES else str(checks.MOVED[kind]).removeprefix('torch.')}"
