@@ -24,7 +24,7 @@ from labs.picture import chromium
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking".split()
 FLAGS += "--disable-component-update --disable-sync".split()
-START_S = 40
+START_S = 60
 
 
 class Lab(NamedTuple):

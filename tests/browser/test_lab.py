@@ -7,15 +7,15 @@ import pytest
 
 from tests.browser.conftest import ROOT
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(170)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 RUN_ALL = """async () => {
   const app = window.jupyterapp;
   await app.restored;
-  const end = performance.now() + 120_000;
+  const end = performance.now() + 150_000;
   const until = async found => {
     while (!found()) {
-      if (performance.now() > end) throw Error(`waited 120 s for ${found}`);
+      if (performance.now() > end) throw Error(`waited 150 s for ${found}`);
       await new Promise(next => requestAnimationFrame(next));
     }
   };
@@ -35,7 +35,7 @@ RUN_ALL = """async () => {
 
 def test_run_all_reaches_the_end_of_the_first_lab(lab, browser):
     name = min(path.name for path in lab.folder.glob("*.ipynb"))
-    browser.page.set_default_timeout(150_000)
+    browser.page.set_default_timeout(60_000)
     browser.page.goto(f"{lab.url}/lab/tree/{name}?token={lab.token}")
     browser.page.wait_for_function("window.jupyterapp")
     cells = [nbformat.from_dict(cell) for cell in browser.page.evaluate(RUN_ALL)]
