@@ -32,20 +32,20 @@ class Graph(NamedTuple):
     waits: list[int]
 
 
+@collector_paused()
 def graph(lanes: Lanes, needs: Needs) -> Graph:
     """The graph of a schedule, right or wrong: `Schedule.check` names what is wrong with it."""
-    with collector_paused():
-        lanes = sorted(filter(None, lanes), key=lambda lane: lane[0].rank)
-        tasks, number = _tasks(lanes)
-        after: list[list[int]] = [[] for _ in range(len(tasks) + 1)]
-        waits = [0] * len(tasks)
-        for i, task in enumerate(tasks):
-            if len(task) == 1 and task[0].peer >= 0:
-                after[NEVER].append(i)
-                waits[i] += 1
-        for lane in lanes:
-            _join(lane, needs, number, after, waits)
-        return Graph(lanes, needs, tasks, number, after, waits)
+    lanes = sorted(filter(None, lanes), key=lambda lane: lane[0].rank)
+    tasks, number = _tasks(lanes)
+    after: list[list[int]] = [[] for _ in range(len(tasks) + 1)]
+    waits = [0] * len(tasks)
+    for i, task in enumerate(tasks):
+        if len(task) == 1 and task[0].peer >= 0:
+            after[NEVER].append(i)
+            waits[i] += 1
+    for lane in lanes:
+        _join(lane, needs, number, after, waits)
+    return Graph(lanes, needs, tasks, number, after, waits)
 
 
 def _tasks(lanes: Lanes) -> tuple[list[tuple[Action, ...]], dict[Action, int]]:

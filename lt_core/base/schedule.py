@@ -17,7 +17,7 @@ from typing import Any
 from lt_core.base import staircase
 from lt_core.base.action import Action
 from lt_core.base.errors import ScheduleError
-from lt_core.base.graph import Graph, circle, graph, order, ticks
+from lt_core.base.graph import NEVER, Graph, circle, graph, order, ticks
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ class Schedule:
     def _check_lanes(self) -> None:
         lanes = Counter(lane[0].rank for lane in self.lanes if lane)
         for lane in self.lanes:
+            own = lane[0].rank if lane and lanes[lane[0].rank] == 1 and 0 <= lane[0].rank < self.size else None
             for a in lane:
-                if a.rank != lane[0].rank or lanes[a.rank] > 1 or not 0 <= a.rank < self.size:
+                if a.rank != own:
                     raise self._wrong(a, "stands in a lane of another rank", expected="one lane a rank, from rank 0 on")
                 if a.unit < 0 or a.batch < 0 or a.count < 1:
                     raise self._wrong(a, "is out of range", expected="unit and batch from 0, count from 1")
@@ -90,8 +91,8 @@ class Schedule:
                 raise self._wrong(a, "differs from its other end", f"{a} against {task[1]}", "one count")
 
     def _check_needs(self) -> None:
-        number = self.tasks.number
-        for a in self.actions():
+        tasks, number = self.tasks.tasks, self.tasks.number
+        for a in (a for i in self.tasks.after[NEVER] for a in tasks[i]):
             for n in self.needs.get(a, ()):
                 if n not in number:
                     why = f"needs {n} of rank {n.rank}, which is in no lane"

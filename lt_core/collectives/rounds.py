@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lt_core.base.action import Action, Op
+from lt_core.base.collector import collector_paused
 from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 
@@ -39,6 +40,7 @@ class Message(NamedTuple):
 Round = list[Message]
 
 
+@collector_paused()
 def of_rounds(name: str, size: int, rounds: Iterable[Round]) -> Schedule:
     """The schedule of these rounds for `size` ranks; `batch` of an action is its round.
 

@@ -18,16 +18,16 @@ from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Level, Span, Trace
 
 
+@collector_paused()
 def simulate(schedule: Schedule, costs: Costs) -> Trace:
     """When each action of the schedule starts and ends, and the memory it holds, if everything takes what `costs` says.
 
     Errors: the `ScheduleError` of `schedule.check()`, if it cannot finish.
     """
-    with collector_paused():
-        spans = _spans(schedule, costs)
-        if len(spans) < sum(map(len, schedule.lanes)) or len(spans) > len(schedule.tasks.number):
-            schedule.check()
-        return Trace(schedule.name, spans, _levels(spans, costs), clock="simulated")
+    spans = _spans(schedule, costs)
+    if not len(spans) == len(schedule.tasks.number) == sum(map(len, schedule.lanes)):
+        schedule.check()  # says who waits for whom, or what occurs twice
+    return Trace(schedule.name, spans, _levels(spans, costs), clock="simulated")
 
 
 def _spans(schedule: Schedule, costs: Costs) -> list[Span]:
@@ -40,17 +40,19 @@ def _spans(schedule: Schedule, costs: Costs) -> list[Span]:
     while heap:
         now, i = heappop(heap)
         ends = graph.tasks[i]
-        shared = costs.shared(ends[0])
-        start = max([now, *(free.get(one, 0.0) for one in shared)])
-        if start > now:  # it asks again when that is free
-            heappush(heap, (start, i))
-            continue
+        if shared := costs.shared(ends[0]):
+            start = max(free.get(one, now) for one in shared)
+            if start > now:  # it asks again when that is free
+                heappush(heap, (start, i))
+                continue
         end = now + sum([costs.seconds(a) for a in ends if a.op.stream != "free"])
-        free.update(dict.fromkeys(shared, end))
         spans += [Span(a.rank, a.op.stream, str(a), now, end, nbytes(a), a) for a in ends]
+        for one in shared:
+            free[one] = end
         for j in graph.after[i]:
-            ready[j] = max(ready[j], end)
             left[j] -= 1
+            if end > ready[j]:
+                ready[j] = end
             if not left[j]:
                 heappush(heap, (ready[j], j))
     return spans
