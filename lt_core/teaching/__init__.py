@@ -1,0 +1,31 @@
+"""What a notebook uses around the engine: commit to a number, see the answer, write code and have it checked.
+
+Everything works by widget and by plain code, in a notebook and without one. What a learner says stays in one file
+beside the notebook.
+
+| file | idea |
+|---|---|
+| learner | that file: predictions, hints seen, the bill |
+| predict, predict_box | a number or a choice, written down before the run; its widget |
+| reveal, score | the answer from the run, and how near the guess was |
+| calibration | what "would bet on it" was worth |
+| hint, hints/ | a ladder of four, one rung a call |
+| check, heard, checks/ | a learner's function on ranks, property by property |
+| verify, same | the equality badge |
+| bill | four currencies a technique |
+| shown | text, and the same in HTML |
+"""
+
+from lt_core.teaching.bill import bill
+from lt_core.teaching.calibration import calibration, calibration_figure
+from lt_core.teaching.check import Checked, check
+from lt_core.teaching.hint import hint
+from lt_core.teaching.learner import Learner
+from lt_core.teaching.predict import predict
+from lt_core.teaching.reveal import guess_of, reveal
+from lt_core.teaching.verify import Badge, NotTheSame, Purpose, verify
+
+__all__ = [
+    "Badge", "Checked", "Learner", "NotTheSame", "Purpose", "bill", "calibration", "calibration_figure", "check",
+    "guess_of", "hint", "predict", "reveal", "verify",
+]  # fmt: skip

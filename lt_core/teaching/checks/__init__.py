@@ -1,0 +1,17 @@
+"""What `check` knows of each exercise, and the answers by which it is itself checked.
+
+| file | idea |
+|---|---|
+| exercise | cases, runs, properties: the nouns |
+| attempt, place | one rank's call, written down; the learner's own line |
+| here, elsewhere | ranks as threads, with an end to everything; the same on real processes |
+| report | from runs to lines |
+| tensors | what exercises with tensors have in common |
+| start, start_answers | lab 00, and right and wrong answers to it |
+| ring, ring_answers | lab 20's ring, and right and wrong answers to it |
+"""
+
+from lt_core.teaching.checks import ring, start
+from lt_core.teaching.checks.exercise import Exercise
+
+EXERCISES: dict[str, Exercise] = {one.name: one for one in (*start.EXERCISES, *ring.EXERCISES)}

@@ -1,0 +1,142 @@
+"""Wrong answers to lab 00, each with the thought behind it and the property that refuses it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lt_core.base.trace import Trace
+from lt_core.comm.comm import Comm
+from lt_core.teaching.checks.exercise import Answer
+from lt_core.teaching.checks.start_answers import my_sum, who_was_late
+
+
+def only_rank_0(comm: Comm, x: Tensor) -> Tensor:
+    """Adds up, and the others keep their own."""
+    total = my_sum(comm, x)
+    return total if comm.rank == 0 else x
+
+
+def four_ranks(comm: Comm, x: Tensor) -> Tensor:
+    """There are four, says the lab."""
+    total = x.clone()
+    if comm.rank == 0:
+        for r in (1, 2, 3):
+            came = torch.empty_like(x)
+            comm.exchange([], [(came, r)])
+            total += came
+        for r in (1, 2, 3):
+            comm.exchange([(total, r)], [])
+    else:
+        comm.exchange([(x, 0)], [])
+        comm.exchange([], [(total, 0)])
+    return total
+
+
+def into_x(comm: Comm, x: Tensor) -> Tensor:
+    """Adds into what the caller handed over."""
+    return x.copy_(my_sum(comm, x))
+
+
+def everybody_to_everybody(comm: Comm, x: Tensor) -> Tensor:
+    """Right, with p (p - 1) messages."""
+    others = [r for r in range(comm.size) if r != comm.rank]
+    came = {r: torch.empty_like(x) for r in others}
+    comm.exchange([(x, r) for r in others], [(came[r], r) for r in others])
+    return x + sum(came.values())
+
+
+def rank_0_times_p(comm: Comm, x: Tensor) -> Tensor:
+    """Passes where all hold the same."""
+    total = my_sum(comm, x if comm.rank == 0 else torch.zeros_like(x))
+    return total * comm.size
+
+
+def no_return(comm: Comm, x: Tensor) -> None:
+    """Sums, and keeps it."""
+    my_sum(comm, x)
+
+
+def the_back_end_s(comm: Comm, x: Tensor) -> Tensor:
+    """One line."""
+    total = x.clone()
+    comm.all_reduce(total)
+    return total
+
+
+def nobody_listens(comm: Comm, x: Tensor) -> Tensor:
+    """Rank 0 sends first, as all others do."""
+    came = torch.empty_like(x)
+    for r in range(1, comm.size) if comm.rank == 0 else (0,):
+        comm.exchange([(x, r)], [])
+        comm.exchange([], [(came, r)])
+    return x + came
+
+
+def waits_for_a_flag(comm: Comm, x: Tensor) -> Tensor:
+    """Never set, for each rank has its own."""
+    ready = comm.rank == 0
+    while not ready:
+        pass
+    return x
+
+
+BOARD: dict[int, Tensor] = {}  # what threads of one process see of each other, and processes do not
+
+
+def over_a_shared_board(comm: Comm, x: Tensor) -> Tensor:
+    """A variable of one rank is there on the others, on threads."""
+    BOARD[comm.rank] = x.clone()
+    my_sum(comm, x)
+    return torch.stack([BOARD[r] for r in range(comm.size)]).sum(0)
+
+
+def waited_longest(trace: Trace) -> tuple[int, float]:
+    """Long bars look late."""
+    inside = {s.rank: s.end_s - s.start_s for s in trace.spans if s.name == "all_reduce"}
+    return max(inside, key=inside.__getitem__), max(inside.values()) - min(inside.values())
+
+
+def lowest_number(trace: Trace) -> tuple[int, float]:
+    """Rank 0 is the slow one."""
+    return 0, who_was_late(trace)[1]
+
+
+def when_it_came(trace: Trace) -> tuple[int, float]:
+    """The moment, not the distance."""
+    rank, _ = who_was_late(trace)
+    return rank, max(s.start_s for s in trace.spans if s.name == "all_reduce")
+
+
+def longest_work(trace: Trace) -> tuple[int, float]:
+    """Who works longest comes last, if all begin at once."""
+    *_, before, last = sorted((s.end_s - s.start_s, s.rank) for s in trace.spans if s.name == "work")
+    return last[1], last[0] - before[0]
+
+
+def only_the_rank(trace: Trace) -> int:
+    """Half of the answer."""
+    return who_was_late(trace)[0]
+
+
+WRONG: dict[str, tuple[Answer, ...]] = {
+    "00.my_sum": (
+        Answer("W1", "only rank 0 gets the sum", only_rank_0, "values on every rank", alone=True),
+        Answer("W2", "there are four ranks", four_ranks, "1, 2 and 3 ranks", alone=True),
+        Answer("W3", "adds into the caller's x", into_x, "input untouched", alone=True),
+        Answer("W4", "everybody to everybody", everybody_to_everybody, "messages", alone=True),
+        Answer("W5", "p times rank 0's value", rank_0_times_p, "values on every rank", alone=True),
+        Answer("W6", "no return", no_return, "returns a tensor like x", alone=True),
+        Answer("W7", "the back end can do it", the_back_end_s, "made of exchanges", alone=True),
+        Answer("W8", "all send first", nobody_listens, "returns a tensor like x", alone=True),
+        Answer("W9", "waits for a flag", waits_for_a_flag, "returns a tensor like x", alone=True),
+        Answer("W10", "ranks share variables", over_a_shared_board, "real processes", alone=True),
+    ),
+    "00.who_was_late": (
+        Answer("W6", "the rank that waited longest", waited_longest, "the late rank", alone=True),
+        Answer("W7", "the lowest number", lowest_number, "the late rank", alone=True),
+        Answer("W8", "the moment it came", when_it_came, "by how much", alone=True),
+        Answer("W9", "the longest work", longest_work, "whenever they began", alone=True),
+        Answer("W10", "only the rank", only_the_rank, "two numbers", alone=True),
+    ),
+}

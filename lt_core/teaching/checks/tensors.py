@@ -1,0 +1,175 @@
+"""What exercises with tensors have in common: what ranks are handed, and properties that any collective has.
+
+Values differ by rank and position, and are whole numbers, so that every order of summing gives the same bits: only
+`floats` shows an order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from lt_core.base.units import bounds
+from lt_core.teaching.checks import place
+from lt_core.teaching.checks.exercise import Case, Make, Property, Run
+from lt_core.teaching.same import bits, same_bits
+
+ITEM_BYTES = 8  # all cases are in double precision
+TIMES = {2: "twice"}
+
+
+def integers(random: torch.Generator, size: int, elements: int) -> list[Tensor]:
+    """x of each rank: (elements,), no number twice."""
+    values = torch.randperm(9999, generator=random)[: size * elements] + 1
+    return list(values.double().view(size, elements))
+
+
+def floats(random: torch.Generator, size: int, elements: int) -> list[Tensor]:
+    """x of each rank: (elements,), of so different sizes that the last bits of a sum show its order."""
+    powers = torch.randint(-3, 4, (size, elements), generator=random)
+    return list((torch.rand(size, elements, generator=random, dtype=torch.float64) - 0.5) * 10.0**powers)
+
+
+def strided(make: Make) -> Make:
+    """The same x, each as every second element of a longer tensor."""
+
+    def made(random: torch.Generator, size: int, elements: int) -> list[Tensor]:
+        return [torch.stack([x, torch.full_like(x, -1e6)], dim=1).view(-1)[::2] for x in make(random, size, elements)]
+
+    return made
+
+
+def total(given: Sequence[Tensor]) -> Tensor:
+    """The sum, added up from rank 0 on."""
+    result = given[0].clone()
+    for x in given[1:]:
+        result += x
+    return result
+
+
+def shown(x: Tensor) -> str:
+    """The first elements: `[3, 18, 7, ...]`."""
+    first = [f"{v:g}" for v in x.reshape(-1)[:4].tolist()]
+    return f"[{', '.join(first)}{', ...' if x.numel() > 4 else ''}]"
+
+
+def returns_tensor(cases: Sequence[Case]) -> Property:
+    """A tensor of x's shape and dtype comes back, on every rank."""
+    return Property("returns a tensor like x", tuple(cases), no_tensor)
+
+
+def no_tensor(run: Run) -> str:
+    """Which rank did not return a tensor like the one it was handed; "" where all did."""
+    for r, (value, x) in enumerate(zip(run.values(), run.given, strict=True)):
+        wanted, at = _kind(x), place.words(run.outcomes[r].begins)
+        if value is None:
+            got = "None (is `return` missing?)"
+        else:
+            got = _kind(value) if isinstance(value, Tensor) else f"{type(value).__name__} {value!r:.40}"
+        if got != wanted:
+            return f"{run.case}: rank {r} returned {got}; {wanted} is wanted{f' ({at})' if at else ''}"
+    return ""
+
+
+def equals(right: Callable[[Sequence[Any]], Tensor]) -> Callable[[Run], str]:
+    """A judge: every rank holds `right` of what all were handed, to the bit."""
+
+    def judge(run: Run) -> str:
+        wanted = right(run.given)
+        for r, value in enumerate(run.values()):
+            if not torch.equal(value, wanted):
+                at = int((value != wanted).nonzero()[0])
+                return f"{run.case}: rank {r} holds {value[at]:g} in place {at}, {wanted[at]:g} is right"
+        return ""
+
+    return judge
+
+
+def same_on_every_rank(cases: Sequence[Case], *after: str) -> Property:
+    """All ranks hold the same bits."""
+
+    def judge(run: Run) -> str:
+        if wrong := no_tensor(run):
+            return wrong
+        first, *others = run.values()
+        for r, value in enumerate(others, 1):
+            if not same_bits(first, value):
+                at = int((bits(first) != bits(value)).nonzero()[0]) // ITEM_BYTES
+                gap = abs(float(first[at] - value[at]))
+                return f"{run.case}: ranks 0 and {r} differ by {gap:.1g} in place {at}; add up once, then copy"
+        return ""
+
+    return Property("same bits on every rank", tuple(cases), judge, after)
+
+
+def untouched(cases: Sequence[Case], *after: str) -> Property:
+    """What the caller handed over is as it was."""
+
+    def judge(run: Run) -> str:
+        changed = [r for r, o in enumerate(run.outcomes) if o.changed]
+        return f"{run.case}: rank {changed[0]}'s x is another afterwards; work on a copy" if changed else ""
+
+    return Property("input untouched", tuple(cases), judge, after)
+
+
+def made_of_exchanges(cases: Sequence[Case], *after: str) -> Property:
+    """No collective of the back end was called."""
+
+    def judge(run: Run) -> str:
+        calls = [r for r, o in enumerate(run.outcomes) if o.traffic.by_law.messages]
+        return f"{run.case}: rank {calls[0]} called a collective of the back end; exchange alone" if calls else ""
+
+    return Property("made of exchanges", tuple(cases), judge, after)
+
+
+class Laws(NamedTuple):
+    """What each rank sends: `least` (chunks with elements) to `most` messages, `nbytes`; no chunk more than `often`."""
+
+    least: Callable[[Case, int], int]
+    most: Callable[[Case], int]
+    nbytes: Callable[[Case, int], int]
+    often: int
+
+
+def messages(cases: Sequence[Case], laws: Laws, *after: str) -> Property:
+    """Each rank sends as many messages as the law says; those without elements may be left out."""
+
+    def judge(run: Run) -> str:
+        for r, o in enumerate(run.outcomes):
+            sent, most = o.traffic.counted.messages, laws.most(run.case)
+            if not laws.least(run.case, r) <= sent <= most:
+                again = _sent_again(run, r, laws.often)
+                return f"{run.case}: sent {sent}, the law says {most} (rank {r}{again})"
+        return ""
+
+    return Property("messages", tuple(cases), judge, after)
+
+
+def bytes_sent(cases: Sequence[Case], laws: Laws, *after: str) -> Property:
+    """Each rank sends as many bytes as the law says, to the digit."""
+
+    def judge(run: Run) -> str:
+        for r, o in enumerate(run.outcomes):
+            sent, wanted = o.traffic.counted.bytes, laws.nbytes(run.case, r)
+            if sent != wanted:
+                return f"{run.case}: rank {r} sent {sent} bytes, the law says {wanted}"
+        return ""
+
+    return Property("bytes", tuple(cases), judge, after)
+
+
+def _kind(x: Tensor) -> str:
+    return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+
+
+def _sent_again(run: Run, rank: int, often: int) -> str:
+    """` sent chunk 3 twice`, where that shows: the messages are pieces of a tensor as long as x."""
+    n, p = run.case.elements, run.case.size
+    chunk_at = {bounds(n, c, p): c for c in reversed(range(p))}
+    sent = Counter(chunk_at.get((s.first, s.first + s.elements), -1) for s in run.outcomes[rank].sent if s.whole == n)
+    again = sorted((c, times) for c, times in sent.items() if c >= 0 and times > often)
+    return f" sent chunk {again[0][0]} {TIMES.get(again[0][1], f'{again[0][1]} times')}" if again else ""

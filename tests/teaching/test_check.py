@@ -1,0 +1,244 @@
+"""A check says property by property what holds, whatever it is handed, and never raises for what a function does."""
+
+import time
+
+import pytest
+import torch
+
+from lt_core.base import RankError, UserError
+from lt_core.collectives import ring
+from lt_core.teaching import check
+from lt_core.teaching.checks import EXERCISES, here
+from lt_core.teaching.checks.exercise import Case
+from lt_core.teaching.checks.ring_answers import all_gather, chunk, once, passed_on, reduce_scatter
+from lt_core.teaching.checks.ring_halves import half
+from lt_core.teaching.checks.tensors import integers
+
+
+def unwritten(comm, x):
+    raise NotImplementedError("your turn: reduce_scatter")
+
+
+def gives(value):
+    """An answer that gives the same whatever it is asked."""
+    return lambda comm, x: value
+
+
+def test_a_line_a_property_and_a_verdict(capsys):
+    found = check("20.reduce_scatter", reduce_scatter, launch=None)
+    assert found.passed and not found.failed and not found.not_yet
+    assert capsys.readouterr().out == (
+        "✔ returns a tensor like x\n✔ values\n✔ owner\n✔ any length\n✔ one rank alone\n✔ strided input\n"
+        "✔ input untouched\n✔ made of exchanges\n✔ messages\n✔ bytes\n"
+        "20.reduce_scatter: passed, all 10 properties hold.\n"
+    )
+
+
+def test_an_exercise_not_yet_written_fails_nothing(capsys):
+    found = check("20.reduce_scatter", unwritten, launch=None)
+    assert found.not_yet and not found.passed and found.failed == ()
+    assert capsys.readouterr().out == (
+        "20.reduce_scatter: not yet. Write it, then run this cell again; hint('20.reduce_scatter') helps.\n"
+    )
+
+
+def test_torch_s_own_not_implemented_is_an_error_like_others():
+    found = check("20.reduce_scatter", lambda comm, x: torch.linalg.svd(x.bool()), launch=None)
+    assert not found.not_yet and found.failed == ("returns a tensor like x",)
+
+
+def test_messages_are_explained_by_the_chunk_that_went_twice():
+    def answer(comm, x):
+        y = x.clone()
+        if comm.size == 4:
+            passed_on(comm, chunk(y, 3, 4), chunk(y, 3, 4))
+        return once(comm, y, 0, add=True)
+
+    lines = {line.name: str(line) for line in check("20.reduce_scatter", answer, launch=None).lines}
+    assert lines["messages"] == "✘ messages: 24 elements on 4 ranks: sent 4, the law says 3 (rank 0 sent chunk 3 twice)"
+
+
+def test_the_owner_is_named():
+    found = check("20.reduce_scatter", lambda comm, x: once(comm, x.clone(), -1, add=True), launch=None)
+    assert str(found.lines[2]) == (
+        "✘ owner: 12 elements on 2 ranks: after the last round rank 1 should own chunk 0, you left it chunk 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (None, "rank 0 returned None (is `return` missing?); float64 (12,) is wanted (your line"),
+        (3.5, "rank 0 returned float 3.5; float64 (12,) is wanted"),
+        ("x" * 100, "rank 0 returned str 'xxxx"),
+        (torch.tensor(1.0), "rank 0 returned float32 (); float64 (12,) is wanted"),
+        (torch.ones(12), "rank 0 returned float32 (12,); float64 (12,) is wanted"),
+        ([torch.ones(6)] * 2, "rank 0 returned list [tensor("),
+    ],
+)
+def test_what_is_no_answer_is_said_with_the_learner_s_line(value, says):
+    found = check("20.reduce_scatter", gives(value), launch=None)
+    assert found.failed == ("returns a tensor like x",) and says in str(found.lines[0])
+    assert all(line.holds is None or line.name in found.failed or line.name == "one rank alone" for line in found.lines)
+
+
+def test_an_exception_is_said_with_the_learner_s_line():
+    def answer(comm, x):
+        return x.view(comm.rank, -1)  # <- here
+
+    (first, *rest) = check("20.reduce_scatter", answer, launch=None).lines
+    assert first.why.startswith("12 elements on 2 ranks: rank 0: RuntimeError: ") and "\n" not in first.why
+    assert first.why.endswith(": return x.view(comm.rank, -1)  # <- here)")
+    assert {line.holds for line in rest} == {None}
+
+
+@pytest.mark.parametrize("fn", [lambda x: x, lambda comm, x, y: x, lambda: None])
+def test_a_function_of_other_arguments(fn):
+    (first, *_) = check("20.reduce_scatter", fn, launch=None).lines
+    assert "TypeError" in first.why and "(your line" in first.why and "lambda" in first.why
+
+
+@pytest.mark.parametrize("thing", [None, 3, torch.ones(3), "reduce_scatter"])
+def test_what_is_no_function(thing, capsys):
+    found = check("20.reduce_scatter", thing)
+    assert found.failed == ("a function",) and not found.passed
+    assert "hand over the function itself, without calling it" in capsys.readouterr().out
+
+
+def test_a_hang_ends_in_seconds_and_nothing_more_is_tried():
+    begun_s = time.monotonic()
+    found = check("20.reduce_scatter", lambda comm, x: comm.exchange([(x, 1 - comm.rank)], []), launch=None)
+    assert time.monotonic() - begun_s < 10
+    assert "Deadline: rank" in found.lines[0].why and {line.holds for line in found.lines[1:]} == {None}
+
+
+def test_a_hang_in_one_property_leaves_the_others_undecided(monkeypatch):
+    monkeypatch.setattr(here, "WHOLE_S", 0.5)
+
+    def answer(comm, x):
+        while x.numel() == 3:
+            pass
+        return reduce_scatter(comm, x)
+
+    lines = {line.name: line for line in check("20.reduce_scatter", answer, launch=None).lines}
+    assert [line.name for line in lines.values() if line.holds is False] == ["any length"]
+    assert (
+        "still running, it had not ended" in lines["any length"].why
+        and "while x.numel() == 3:" in lines["any length"].why
+    )
+    assert lines["strided input"].why == "not judged, for a call did not end"
+
+
+def test_numbers_change_from_call_to_call_and_can_be_drawn_again():
+    seen = []
+
+    def answer(comm, x):
+        if comm.rank == 0 and x.numel() == 12:
+            seen.append(x.clone())
+        return x
+
+    first = check("20.reduce_scatter", answer, launch=None)
+    check("20.reduce_scatter", answer, launch=None)
+    check("20.reduce_scatter", answer, seed=first.seed, launch=None)
+    assert not torch.equal(seen[0], seen[1]) and torch.equal(seen[0], seen[2])
+    assert f"seed={first.seed}" in first.verdict
+
+
+def test_what_the_function_prints_is_kept_short_and_comes_after(capsys):
+    def answer(comm, x):
+        print(f"rank {comm.rank}")
+        return x
+
+    found = check("20.reduce_scatter", answer, launch=None)
+    out = capsys.readouterr().out
+    assert out.startswith("✔ returns a tensor like x\n") and out.count("\n  rank ") == 8
+    assert "your function printed (" in found.printed and "lines more):" in found.printed
+
+
+def test_real_processes_come_last_and_only_if_the_rest_holds(ranks, capsys):
+    launches = []
+
+    def launch(fn, size, *args):
+        launches.append(size)
+        return ranks(size).run(fn, *args)
+
+    assert not check("20.reduce_scatter", gives(None), launch=launch).passed and launches == []
+    found = check("20.reduce_scatter", reduce_scatter, launch=launch)
+    assert found.passed and launches == [4]
+    assert str(found.lines[-1]) == f"✔ real processes ({ranks(4).backend}, 4 ranks)"
+    assert "20.reduce_scatter: 10 properties hold on threads; real processes come next" in capsys.readouterr().out
+
+
+def test_an_error_on_real_processes_has_its_line_too(ranks):
+    def answer(comm, x):
+        if comm.timeout_s > 10 and comm.rank == 1:
+            raise ValueError("only there")  # <- here
+        return reduce_scatter(comm, x)
+
+    last = check("20.reduce_scatter", answer, launch=lambda fn, size, *a: ranks(size).run(fn, *a)).lines[-1]
+    assert last.holds is False and "rank 1: ValueError: only there (your line " in last.why and "# <- here" in last.why
+
+
+@pytest.mark.parametrize(
+    ("error", "holds", "says"),
+    [
+        (RankError(2, "died", "signal 9 (SIGKILL)"), False, "24 elements on 4 ranks: rank 2: died: signal 9 (SIGKILL)"),
+        (UserError("the function cannot be sent"), False, "the function cannot be sent"),
+        (OSError("no space left"), None, "could not be started: OSError: no space left"),
+    ],
+)
+def test_a_launch_that_fails_is_a_line(error, holds, says):
+    def launch(fn, size, *args):
+        raise error
+
+    found = check("20.reduce_scatter", reduce_scatter, launch=launch)
+    assert (found.lines[-1].holds, found.lines[-1].why) == (holds, says) and not found.passed
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(180)
+def test_a_real_launch():
+    found = check("20.all_gather", all_gather)
+    assert found.passed and "real processes (" in found.lines[-1].name, str(found)
+
+
+def test_a_name_that_is_no_exercise():
+    with pytest.raises(
+        UserError, match=r"no exercise of this name; got '20.x'; expected 00.my_sum, 00.who_was_late, 20.all"
+    ):
+        check("20.x", reduce_scatter)
+
+
+def test_a_notebook_gets_signs_and_words_and_the_record_is_not_shown_twice(displayed):
+    found = check("20.reduce_scatter", gives(None), launch=None)
+    html = displayed[0]["data"]["text/html"]
+    assert "✘ does not</span> returns a tensor like x: " in html and "– open</span> values" in html
+    assert displayed[0]["data"]["text/plain"] == str(found)
+    found._ipython_display_()
+    assert len(displayed) == 1
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+@pytest.mark.parametrize("elements", [0, 1, 3, 10, 1023])
+def test_the_laws_of_the_two_halves_add_up_to_the_ring_s(size, elements):
+    case, first, second = Case(size, elements, integers), half(1), half(2)
+    for rank in range(size):
+        assert first.nbytes(case, rank) + second.nbytes(case, rank) == ring.law_bytes(size, elements, 8, rank)
+        assert first.least(case, rank) + second.least(case, rank) == ring.law_messages(size, elements, rank)
+    assert first.most(case) + second.most(case) == ring.law_rounds(size)
+
+
+def test_fifteen_elements_of_ten_and_four_or_five_of_three():
+    for elements, sent in ((10, [15, 15, 15, 15]), (3, [4, 4, 5, 5])):
+        case = Case(4, elements, integers)
+        assert [(half(1).nbytes(case, r) + half(2).nbytes(case, r)) // 8 for r in range(4)] == sent
+
+
+def test_every_exercise_says_how_it_is_called():
+    assert {one.name: one.face for one in EXERCISES.values()} == {
+        "00.my_sum": "my_sum(comm, x)",
+        "00.who_was_late": "who_was_late(trace)",
+        "20.reduce_scatter": "reduce_scatter(comm, x)",
+        "20.all_gather": "all_gather(comm, y)",
+        "20.all_reduce": "all_reduce(comm, x)",
+    }
