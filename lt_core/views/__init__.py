@@ -9,12 +9,31 @@
 | grid | what each rank does in which tick | Schedule |
 | wires | who sends how much to whom | Trace, Traffic |
 | witnesses | law, simulation and measurement on one axis | Three a row |
+| guess | a guess as a dashed line across any of them | Figure |
+| explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
+| stepper | a collective round by round: phases, chunk_words, chunks | Trace with chunk tables |
 """
 
+from lt_core.views.explore import explore
 from lt_core.views.gantt import gantt
 from lt_core.views.grid import grid
+from lt_core.views.guess import with_guess
 from lt_core.views.show import Figure, show, to_html
+from lt_core.views.stepper import stepper, steps
 from lt_core.views.wires import wires
 from lt_core.views.witnesses import Three, witnesses
 
-__all__ = ["Figure", "Three", "gantt", "grid", "show", "to_html", "wires", "witnesses"]
+__all__ = [
+    "Figure",
+    "Three",
+    "explore",
+    "gantt",
+    "grid",
+    "show",
+    "stepper",
+    "steps",
+    "to_html",
+    "wires",
+    "with_guess",
+    "witnesses",
+]

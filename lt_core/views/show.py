@@ -9,8 +9,8 @@ from __future__ import annotations
 import html
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,16 +35,19 @@ PAGE = """<!doctype html>
 
 @dataclass(frozen=True)
 class Figure:
-    """A plotly figure and what it shows in words: `words` are exact facts, `times` what a clock said."""
+    """A plotly figure and what it shows in words: `words` are exact facts, `times` what a clock said.
+
+    rows: the same as a table where it is one, the names of its columns first.
+    """
 
     figure: go.Figure
     words: str
     times: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
 
-    @property
-    def all_words(self) -> str:
-        """Facts and times."""
-        return f"{self.words} {self.times}".strip()
+    def describe(self, stable: bool = False) -> str:
+        """The picture in words; `stable=True` leaves out what a clock said."""
+        return self.words if stable else f"{self.words} {self.times}".strip()
 
     @property
     def title(self) -> str:
@@ -60,15 +63,20 @@ def show(figure: Figure | go.Figure, words: str = "") -> None:
 
     `words` replaces those that the figure carries; a bare plotly figure has none. Errors: a figure without words.
     """
-    shown = _with_words(figure, words)
-    if not _in_notebook():
-        print(shown.all_words)
-        return
+    shown = worded(figure, words)
+    if in_notebook():
+        present(shown)
+    else:
+        print(shown.describe())
+
+
+def present(figure: Figure, more: Mapping[str, Any] | None = None, summary: str = "In words") -> None:
+    """One display in a notebook, of the figure and what `more` holds by mimetype; below it the words, folded."""
     from IPython.display import display
 
-    data, metadata = bundle(shown)
-    display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
-    display({"text/html": folded(shown)}, raw=True)  # type: ignore[no-untyped-call]
+    data, metadata = bundle(figure)
+    display({**data, **(more or {})}, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
+    display({"text/html": folded(figure, summary)}, raw=True)  # type: ignore[no-untyped-call]
 
 
 def bundle(figure: Figure) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -78,10 +86,22 @@ def bundle(figure: Figure) -> tuple[dict[str, Any], dict[str, Any]]:
     return data, {"image/png": {"alt": figure.words, "width": WIDTH}}
 
 
-def folded(figure: Figure, opened: bool = False) -> str:
-    """The words as HTML, folded under "In words"."""
+def folded(figure: Figure, summary: str = "In words", opened: bool = False) -> str:
+    """The words as HTML, and the table where there is one, folded under a summary."""
     state = " open" if opened else ""
-    return f"<details{state}><summary>In words</summary><p>{html.escape(figure.all_words)}</p></details>"
+    inside = f"<p>{html.escape(figure.describe())}</p>{_table(figure.rows)}"
+    return f"<details{state}><summary>{html.escape(summary)}</summary>{inside}</details>"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    names, *lines = [[html.escape(cell) for cell in row] for row in rows]
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in lines
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def to_html(figures: Figure | Sequence[Figure], path: str | Path) -> Path:
@@ -103,15 +123,17 @@ def _part(figure: Figure, number: int) -> str:
     return f"{drawn}\n{folded(figure, opened=True)}"
 
 
-def _with_words(figure: Figure | go.Figure, words: str) -> Figure:
+def worded(figure: Figure | go.Figure, words: str = "") -> Figure:
+    """The figure with these words in place of its own. Errors: a figure without words."""
     if isinstance(figure, Figure):
-        return Figure(figure.figure, words) if words else figure
+        return replace(figure, words=words, times="") if words else figure
     if not words:
         raise UserError("a figure without words", expected="what it shows, in two to six sentences", attempt="words=")
     return Figure(figure, words)
 
 
-def _in_notebook() -> bool:
+def in_notebook() -> bool:
+    """Whether a notebook's kernel runs this code, so that what is displayed is seen."""
     if "IPython" not in sys.modules:  # a kernel has imported it long before
         return False
     from IPython.core.getipython import get_ipython
