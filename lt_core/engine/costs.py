@@ -48,7 +48,7 @@ class Unit:
             return own
         if op.stream == "out":
             message = self.alpha + self.beta * action.count
-            return own + (message * self.slow if self.shared(action) else message)
+            return own + (message * self.slow if self.node and self.shared(action) else message)
         return own + self.gamma * action.count if op is Op.ADD else own
 
     def kept_bytes(self, action: Action) -> int:

@@ -9,12 +9,12 @@ import torch
 
 from lt_core.base.action import Action, Op
 from lt_core.base.errors import Aborted, Deadline, UserError
+from lt_core.comm.control import served
+from lt_core.comm.launch import launch
 from lt_core.engine.costs import Unit
 from lt_core.engine.referee import Referee
 from lt_core.engine.simulate import simulate
 from tests.policies import Asynchronous, OverTheWire, StaleSynchronous
-
-pytestmark = pytest.mark.timeout(20)
 
 
 def on_threads(size, fn):
@@ -101,6 +101,19 @@ def test_the_record_can_be_priced():
     referee = Referee(Asynchronous(2), lambda policy: policy.version >= 6)
     assert sum(on_threads(2, lambda rank: worked(referee, rank))) == len(list(referee.schedule().actions()))
     assert simulate(referee.schedule().check(), Unit(by={"F": 1.0})).makespan_s() >= 3
+
+
+@pytest.mark.processes
+def test_ranks_that_are_processes_ask_over_the_control_wire():
+    referee = Referee(StaleSynchronous(2, 1), lambda policy: policy.version >= 12)
+
+    def body(comm, asked):
+        return worked(asked, comm.rank)
+
+    done = launch(body, 2, served(referee), backend="gloo", timeout_s=30)
+    schedule = referee.schedule().check()
+    assert sum(done) == len(schedule.needs) >= 12 and [len(lane) for lane in schedule.lanes] == done
+    assert referee.policy.gap <= 2
 
 
 @pytest.mark.parametrize("workers", [1, 3])
