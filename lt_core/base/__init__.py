@@ -5,7 +5,8 @@
 | errors | what a user reads: what, got, expected, try | - |
 | units | chunk bounds; bytes, seconds and rates as text | - |
 | action | one vocabulary of verbs; one order to one rank | - |
-| graph, schedule | what happens in which order; its checks; its drawing as text | - |
+| graph, schedule, staircase | what happens in which order; its checks; its drawing as text | - |
+| costs | what prices are asked of | - |
 | records, trace | what happened when | - |
 | trace_file, trace_words | the same on disk, in Perfetto, in words | chrome trace events |
 | traffic, ledger | bytes that left a rank; bytes that are alive | - |
@@ -13,6 +14,7 @@
 | cluster, profile | machines and models as plain data | alpha-beta model |
 | work | something begun | - |
 | policy, plan | who decides while it runs; what a planner answers | - |
+| collector | Python's garbage collector, held while millions of records are made | - |
 | torch_compat | the one place that asks which torch runs | - |
 """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from lt_core.base.errors import Aborted, UserError
 from lt_core.base.trace import Trace
 from lt_core.base.work import Over, Work
 from lt_core.engine.execute import Machine
+from lt_core.engine.streams import streams_of
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +78,7 @@ class Emulated:
     def __init__(self, machine: Machine, costs: Costs, scale: float, clock: DeviceClock) -> None:
         self.machine, self.costs, self.scale, self.clock = machine, costs, scale, clock
         self.aborted = threading.Event()
-        self.nbytes = sizes(machine)
+        self.nbytes, self.streams = sizes(machine), streams_of(self.device)
 
     @property
     def device(self) -> torch.device | None:
@@ -89,8 +91,7 @@ class Emulated:
         if actions[0].op.stream != "compute":
             return self.machine.run(actions)
         booked = self.clock.book(self.scale * sum(self.costs.seconds(a) for a in actions))
-        work = self.machine.run(actions)
-        return Lengthened(self, Over(booked.start_s, perf_counter()) if work is None else work, booked)
+        return Lengthened(self, self.streams.issue(partial(self.machine.run, actions)), booked)
 
     def abort(self, reason: str) -> None:
         """Waits for the emulated device end too."""
