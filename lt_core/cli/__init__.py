@@ -6,4 +6,5 @@
 | page | - | tables and errors, on a terminal and in a pipe |
 | facts, findings, doctor | `ltlab doctor` | what this machine has; what each lack means; the page of it |
 | trial, ring_files, ring | `ltlab ring` | one collective on real processes; its files; its three witnesses |
+| bench | `ltlab bench` | the benchmarks of a checkout, and their tables |
 """
