@@ -3,7 +3,8 @@
     launching process -> keeper -> torchrun -> ranks -> what they started      python -S -E keeper.py PARENT COMMAND...
 
 It adopts orphans, so that whatever a rank started stays below it, and ends all of it as soon as its standard input is
-closed, the launching process dies (however), it gets SIGTERM, or torchrun ends: then it says so on its output.
+closed, the launching process dies (however), it gets SIGTERM, or torchrun ends: then it says so on its output. Where
+nobody wants the launch any more, it takes its folder away too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,7 +45,9 @@ def keep(parent: int, command: list[str]) -> None:
         wanted = select.select(watched, [], [])[0] == [woken] and signal.SIGTERM not in os.read(woken, 4096)
         code = _collect(child)
     host.end(lambda: _below(host, child))
-    if code is not None:
+    if code is None:
+        shutil.rmtree(host.environment(host.MARK), ignore_errors=True)
+    else:
         print(f"ended {code}", flush=True)
 
 
