@@ -94,7 +94,7 @@ class Processes:
         chosen = checks.subset(self, ranks)
         self._check_open()
         known = self._subsets.get(chosen)
-        if known is None or (isinstance(known, Processes) and known._ended):
+        if known is None or known.ended:  # also if a peer ended it, and we have not heard of it
             self._made[chosen] += 1
             known = self._subsets[chosen] = self._subset(chosen)
         return known

@@ -11,8 +11,6 @@ from lt_core.comm import clocks
 from lt_core.comm.contract import contract
 from lt_core.comm.threads import run
 
-pytestmark = pytest.mark.timeout(30)
-
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_ranks_of_one_host_read_one_clock(size):

@@ -12,8 +12,6 @@ from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, RankError, 
 from lt_core.comm.contract import contract
 from lt_core.comm.threads import run
 
-pytestmark = pytest.mark.timeout(30)
-
 
 def under_contract(fn, size):
     """`fn` on threads whose communicator is under contract: for what shares objects with its ranks."""
@@ -103,6 +101,19 @@ def test_a_group_of_some_ranks_is_under_contract_too(ranks):
     assert other == outside.replace("rank 0 is", "rank 2 is")
     assert named == also
     assert "rank 0 calls all_reduce of (1,) float32, rank 1 calls barrier" in named
+
+
+def test_a_group_that_one_of_its_ranks_ended_can_be_made_again(ranks):
+    def fn(comm):
+        group = comm.subset([1, 0])
+        if comm.rank == 0:
+            group.abort("enough")
+        comm.barrier()
+        x = torch.ones(1)
+        comm.subset([1, 0]).all_reduce(x)
+        return x.item()
+
+    assert ranks(2).run(fn) == [2, 2]
 
 
 CALLS = {

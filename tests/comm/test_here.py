@@ -10,8 +10,6 @@ from lt_core.comm.here import SIZES, fitted, here
 from lt_core.comm.shaped import shaped
 from lt_core.comm.threads import run
 
-pytestmark = pytest.mark.timeout(30)
-
 
 def test_the_wire_whose_times_are_known():
     wire = Wire("here", 1e-4, 1e9)

@@ -8,8 +8,6 @@ from lt_core.comm.contract import contract
 from lt_core.comm.mesh import AXES, across, mesh
 from lt_core.comm.threads import run
 
-pytestmark = pytest.mark.timeout(30)
-
 
 def test_tensor_parallel_ranks_are_next_to_each_other_and_stages_far_apart():
     def fn(comm):

@@ -19,8 +19,6 @@ from lt_core.comm.shaped.ports import Coming, Port, Ports, Time
 from lt_core.comm.shaped.shape import Shape
 from lt_core.comm.threads import run
 
-pytestmark = pytest.mark.timeout(30)
-
 SLOW = Wire("slow", 5e-3, 1e6)  # a kilobyte takes a millisecond
 KB = 1000
 

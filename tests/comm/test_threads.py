@@ -12,8 +12,6 @@ from lt_core.comm import laws
 from lt_core.comm.comm import Comm
 from lt_core.comm.threads import run
 
-pytestmark = pytest.mark.timeout(20)
-
 
 def cause(fn, size, *args, timeout_s=5.0):
     """The exception of the rank that failed first."""

@@ -43,10 +43,11 @@ class Waits:
         self.check_fault()
 
     def check_fault(self, seen: Exception | None = None) -> None:
-        """Raise what some rank found wrong; `seen`: what came of it here."""
+        """Raise what some rank found wrong, the communicator ended here too; `seen`: what came of it here."""
         fault = self._pages.fault()
         if fault:
             kind, _, text = fault.partition("\n")
+            self._abort(text)
             if type(seen) is not _KINDS[kind] or str(seen) != text:
                 raise _KINDS[kind](text) from seen
 
