@@ -10,6 +10,7 @@ and a line in `tests/test_laws.py`, whose suite then holds it to formula, simula
 | file | idea | paper |
 |---|---|---|
 | rounds | rounds of messages become a schedule, by one rule | - |
+| buffers | a dense copy, an alias, a buffer that is used again | - |
 | machine | the one machine that runs them all | - |
 | basic | broadcast, reduce, scatter, gather: one rank and all others | - |
 | naive | all to rank 0, the sum to all: the oracle | - |
@@ -21,7 +22,8 @@ and a line in `tests/test_laws.py`, whose suite then holds it to formula, simula
 """
 
 from lt_core.collectives import basic, naive, native, ring
-from lt_core.collectives.machine import Scratch, all_reduce, run
+from lt_core.collectives.buffers import Scratch
+from lt_core.collectives.machine import all_reduce, run
 from lt_core.collectives.reducer import Mean, Reduced, Reducer
 from lt_core.collectives.rounds import Message, of_rounds
 from lt_core.collectives.watch import chunk_table

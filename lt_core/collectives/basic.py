@@ -26,7 +26,8 @@ from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.base.units import bounds
-from lt_core.collectives.machine import copied, run
+from lt_core.collectives.buffers import copied
+from lt_core.collectives.machine import run
 from lt_core.collectives.rounds import ADD, COPY, Message, Round, of_rounds
 from lt_core.comm.comm import Comm
 

@@ -19,6 +19,7 @@ from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.base.units import bounds
+from lt_core.collectives.buffers import Scratch, copied, ordinary
 from lt_core.collectives.watch import Watch, Watched
 from lt_core.comm import checks
 from lt_core.comm.comm import Comm
@@ -59,7 +60,9 @@ def run(
     if schedule.size != comm.size:
         what = f"{schedule.name} is a schedule for {schedule.size} ranks"
         raise UserError(what, f"{comm.size} ranks in this communicator", schedule.size, "schedule(comm.size)")
-    checks.tensor(comm, schedule.name, flat, summed=any(a.op is Op.ADD for a in schedule.actions()))
+    checks.tensor(comm, schedule.name, flat, dtypes=())
+    if any(a.op is Op.ADD for a in schedule.actions()):
+        _check_sum(schedule.name, flat.dtype)
     machine = Machine(comm, flat, cut or units(schedule), scratch)
     trace = trace if trace is not None else Trace(schedule.name)
     execute(schedule, comm.rank, Watched(machine, watch, trace) if watch else machine, trace, comm.timeout_s)
@@ -70,48 +73,28 @@ def units(schedule: Schedule) -> int:
     return max((a.unit + a.count for a in schedule.actions()), default=1)
 
 
-def copied(x: Tensor) -> Tensor:
-    """The elements of x (any shape, any strides) in a dense buffer of their own: (n,)."""
-    flat = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    return flat.copy_(x.detach()).view(-1)
-
-
-class Scratch:
-    """Memory to receive into: it grows to what a round needs, and the next round uses it again."""
-
-    def __init__(self) -> None:
-        self._buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
-
-    def pieces(self, like: Tensor, lengths: Sequence[int]) -> Sequence[Tensor]:
-        """A buffer of each length, of the dtype and on the device of `like`; they last until the next call."""
-        kind, total = (like.dtype, like.device), sum(lengths)
-        if kind not in self._buffers or total > self._buffers[kind].numel():
-            with torch.inference_mode(False):  # units differ by one element: room for the longest ones at once
-                self._buffers[kind] = like.new_empty(total + len(lengths))
-        return self._buffers[kind][:total].split_with_sizes(list(lengths))
-
-
 class Machine:
     """One rank's end of a schedule over `flat`, a dense tensor in `cut` units."""
 
     def __init__(self, comm: Comm, flat: Tensor, cut: int, scratch: Scratch | None = None) -> None:
         self.comm, self.cut, self.device = comm, cut, flat.device
-        self.flat = _ordinary(flat.detach()).view(-1)
+        self.flat = ordinary(flat.detach()).view(-1)
         self.scratch = Scratch() if scratch is None else scratch
 
     def run(self, actions: Sequence[Action]) -> None:
         """One exchange, over on return."""
-        full = [a for a in actions if self.part(a).numel()]
-        sends = [(self.part(a), a.peer) for a in full if a.op is Op.SEND]
-        takes = [a for a in full if a.op is not Op.SEND]
-        landing = self._landing(takes, full)
+        places = [(a, self.part(a)) for a in actions]
+        full = [(a, place) for a, place in places if place.numel()]
+        sends = [(place, a.peer) for a, place in full if a.op is Op.SEND]
+        takes = [(a, place) for a, place in full if a.op is not Op.SEND]
+        landing = self._landing(takes, [a for a, _ in full])
         if full:
-            self.comm.exchange(sends, [(came, a.peer) for a, came in zip(takes, landing)])
-        for a, came in zip(takes, landing):
+            self.comm.exchange(sends, [(came, a.peer) for (a, _), came in zip(takes, landing)])
+        for (a, place), came in zip(takes, landing):
             if a.op is Op.ADD:
-                self.part(a).add_(came)
-            elif came.data_ptr() != self.part(a).data_ptr():
-                self.part(a).copy_(came)
+                place.add_(came)
+            elif came is not place:
+                place.copy_(came)
 
     def abort(self, reason: str) -> None:
         """End every verb of the communicator, here and on its peers."""
@@ -126,22 +109,23 @@ class Machine:
         """How many bytes it moves."""
         return self.part(action).nbytes
 
-    def _landing(self, takes: Sequence[Action], round_: Sequence[Action]) -> list[Tensor]:
+    def _landing(self, takes: Sequence[tuple[Action, Tensor]], round_: Sequence[Action]) -> list[Tensor]:
         """Where each of `takes` lands: in its place, if it is kept and its round has no other use for that place."""
-        straight = [a.op is Op.COPY and not any(_overlap(a, b) for b in round_ if b is not a) for a in takes]
-        lengths = [self.part(a).numel() for a, goes in zip(takes, straight) if not goes]
-        pieces = iter(self.scratch.pieces(self.flat, lengths))
-        return [self.part(a) if goes else next(pieces) for a, goes in zip(takes, straight)]
+        straight = [a.op is Op.COPY and not any(_overlap(a, b) for b in round_ if b is not a) for a, _ in takes]
+        lengths = [place.numel() for (_, place), goes in zip(takes, straight) if not goes]
+        pieces = iter(self.scratch.pieces(self.flat, lengths) if lengths else ())
+        return [place if goes else next(pieces) for (_, place), goes in zip(takes, straight)]
+
+
+def _check_sum(name: str, dtype: torch.dtype) -> None:
+    try:
+        torch.zeros(1, dtype=dtype).add_(torch.zeros(1, dtype=dtype))
+        summed = dtype is not torch.bool  # torch adds these too, to True
+    except NotImplementedError:
+        summed = False
+    if not summed:
+        raise UserError(f"{name}: this dtype has no sum", dtype, "one that torch can add", "x.float(), or x.long()")
 
 
 def _overlap(a: Action, b: Action) -> bool:
     return a.unit < b.unit + b.count and b.unit < a.unit + a.count
-
-
-def _ordinary(x: Tensor) -> Tensor:
-    """The same storage as a tensor that any thread may write: one made under `torch.inference_mode` is not."""
-    if not x.is_inference():
-        return x
-    with torch.inference_mode(False):
-        alias = torch.empty(0, dtype=x.dtype, device=x.device)
-        return alias.set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride())

@@ -11,7 +11,7 @@ from time import perf_counter
 from torch import Tensor
 
 from lt_core.base.trace import Span, Trace
-from lt_core.collectives.machine import copied
+from lt_core.collectives.buffers import copied
 from lt_core.comm.comm import Comm
 
 

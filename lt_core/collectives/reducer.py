@@ -21,6 +21,7 @@ from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.collectives import machine, native
 from lt_core.collectives.agreement import agree
+from lt_core.collectives.buffers import Scratch
 from lt_core.comm.comm import Comm
 
 
@@ -52,7 +53,7 @@ class Mean:
 
     def __init__(self, schedule_of: Callable[[int], Schedule] | None = None) -> None:
         self._schedule_of = cache(schedule_of) if schedule_of else None
-        self._scratch = machine.Scratch()
+        self._scratch = Scratch()
         self._agreed: list[tuple[Comm, list[str]]] = []
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
