@@ -7,8 +7,8 @@ from lt_core.base.action import Op
 from lt_core.base.errors import Misuse, RankError, UserError
 from lt_core.base.trace import Trace
 from lt_core.base.traffic import Traffic
-from lt_core.collectives import all_reduce, naive, of_rounds, ring, run
-from lt_core.collectives.machine import Machine, Scratch, units
+from lt_core.collectives import Scratch, all_reduce, naive, of_rounds, ring, run
+from lt_core.collectives.machine import Machine, units
 from lt_core.collectives.rounds import ADD, COPY, Message
 
 
@@ -124,7 +124,9 @@ def test_strided_tensors_are_read_element_by_element(ranks, algorithm):
 
 
 def empties(comm, schedule_of):
-    return [summed(comm, torch.ones(shape), schedule_of).shape for shape in ((0,), (1, 0, 2))], comm.traffic.messages
+    before = comm.traffic.copy()
+    shapes = [summed(comm, torch.ones(shape), schedule_of).shape for shape in ((0,), (1, 0, 2))]
+    return shapes, (comm.traffic - before).messages
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
@@ -151,9 +153,9 @@ def test_scalars_inference_mode_and_parameters(ranks):
 
 
 def traced(comm):
-    trace = Trace("ring")
+    trace, before = Trace("ring"), comm.traffic.copy()
     all_reduce(comm, torch.arange(10.0), ring.schedule(comm.size), trace)
-    return trace, comm.traffic.counted.bytes
+    return trace, (comm.traffic - before).counted.bytes
 
 
 def test_a_trace_holds_every_action_with_its_bytes(ranks):
@@ -168,8 +170,26 @@ def wrong_size(comm):
     all_reduce(comm, torch.zeros(3), ring.schedule(3))
 
 
-def wrong_dtype(comm):
-    all_reduce(comm, torch.zeros(3, dtype=torch.bool), ring.schedule(comm.size))
+def odd_dtypes(comm):
+    xs = [torch.tensor([1, 2, 3]).to(dtype) * (comm.rank + 1) for dtype in (torch.int16, torch.uint8, torch.complex64)]
+    return [all_reduce(comm, x, ring.schedule(comm.size)) for x in (*xs, torch.tensor([1 + 2j]).conj())]
+
+
+def test_any_dtype_that_torch_can_add(ranks):
+    for small, byte, wave, turned in ranks(2).run(odd_dtypes):
+        assert (small.tolist(), byte.tolist()) == ([3, 6, 9], [3, 6, 9])
+        assert (wave.tolist(), turned.tolist()) == ([3, 6, 9], [2 - 4j])
+
+
+def wrong_dtype(comm, dtype):
+    all_reduce(comm, torch.zeros(3, dtype=dtype), ring.schedule(comm.size))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float8_e4m3fn, torch.uint32])
+def test_a_dtype_without_a_sum_is_refused(ranks, dtype):
+    with pytest.raises(RankError) as error:
+        ranks(2).run(wrong_dtype, dtype)
+    assert f"ring: this dtype has no sum; got {dtype}; expected one that torch can add" in error.value.message
 
 
 def wrong_buffer(comm):
@@ -180,7 +200,6 @@ def wrong_buffer(comm):
     ("fn", "kind", "text"),
     [
         (wrong_size, UserError, "ring is a schedule for 3 ranks; got 2 ranks in this communicator; expected 3"),
-        (wrong_dtype, UserError, "ring: not every backend knows this dtype; got torch.bool; expected float32, "),
         (wrong_buffer, Misuse, "ring: the tensor is strided; got shape"),
     ],
 )
