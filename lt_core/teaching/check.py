@@ -19,11 +19,11 @@ from lt_core.base.errors import UserError
 from lt_core.teaching.checks import EXERCISES, elsewhere, here
 from lt_core.teaching.checks.attempt import Job
 from lt_core.teaching.checks.elsewhere import Launch, launched
-from lt_core.teaching.checks.report import Line, judge, told
+from lt_core.teaching.checks.report import Line, folded, judge, told
 from lt_core.teaching.heard import Heard
 from lt_core.teaching.shown import AlreadyShown, Chip, bad, good, row, say, undecided
 
-CHIPS: dict[bool | None, Chip] = {True: good("✔", "holds"), False: bad("✘", "does not"), None: undecided("–", "open")}
+CHIPS: dict[bool | None, Chip] = {True: good("✔", "holds"), False: bad("✘", "fails"), None: undecided("–", "open")}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Checked(AlreadyShown):
         return f"{self.name}: not passed, {holding} of {len(self.lines)} properties hold. {again}."
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [*map(str, self.lines), self.printed, self.verdict]))
+        return "\n".join(filter(None, [*map(str, folded(self.lines)), self.printed, self.verdict]))
 
 
 def check(name: str, fn: object, *, seed: int | None = None, launch: Launch | None = launched) -> Checked:
@@ -73,7 +73,7 @@ def check(name: str, fn: object, *, seed: int | None = None, launch: Launch | No
     if callable(fn):
         found = _found(Job(EXERCISES[name], fn, drawn), launch)
     else:
-        got = f"got {f'{fn!r}':.40}; hand over the function itself, without calling it"
+        got = f"got {fn!r:.40}; hand over the function itself, without calling it"
         found = Checked(name, (Line("a function", False, got),), drawn)
     say(str(found), html_of(found))
     return found
@@ -114,7 +114,7 @@ def on_processes(job: Job, launch: Launch) -> Line:
         return Line(name, None, f"could not be started: {type(error).__name__}: {' '.join(str(error).split())}")
     for run in runs:
         if trouble := run.trouble():
-            return Line(name, False, f"{run.case}: {told(trouble)}")
+            return Line(name, False, told(run.case, trouble))
         wrong = [
             f"{one.name}: {why}" for one in exercise.properties if run.case in one.cases and (why := one.judge(run))
         ]
@@ -125,7 +125,7 @@ def on_processes(job: Job, launch: Launch) -> Line:
 
 def html_of(checked: Checked) -> str:
     """The report with a chip a line."""
-    rows = "".join(row(CHIPS[line.holds], f"{line.name}{': ' * bool(line.why)}{line.why}") for line in checked.lines)
+    rows = "".join(row(CHIPS[line.holds], line.text) for line in folded(checked.lines))
     chip = (
         undecided("–", "not yet")
         if checked.not_yet

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from lt_core.base.errors import UserError
 from lt_core.base.records import JSON
 from lt_core.teaching.learner import Learner
-from lt_core.teaching.shown import in_notebook, number, say
+from lt_core.teaching.shown import number, say
+from lt_core.views.show import in_notebook
 
 SURE = ("a hunch", "fairly sure", "would bet on it")
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import html
-import sys
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from lt_core.views.show import in_notebook
 
 INK = "#1F2933"
 
@@ -51,7 +52,7 @@ def undecided(sign: str, word: str) -> Chip:
 
 def row(chip: Chip, text: str) -> str:
     """One line of HTML: a chip and words after it."""
-    return f'<div style="margin:3px 0">{chip.html} {html.escape(text)}</div>'
+    return f'<div style="margin:3px 0;line-height:1.7">{chip.html} {html.escape(text)}</div>'
 
 
 def paragraphs(lines: Sequence[str]) -> str:
@@ -67,15 +68,6 @@ def say(text: str, shown: str = "") -> None:
     from IPython.display import display
 
     display({"text/plain": text, "text/html": shown}, raw=True)  # type: ignore[no-untyped-call]
-
-
-def in_notebook() -> bool:
-    """Whether a notebook's kernel runs this."""
-    if "IPython" not in sys.modules:  # a kernel has imported it long before
-        return False
-    from IPython.core.getipython import get_ipython
-
-    return getattr(get_ipython(), "kernel", None) is not None
 
 
 def number(value: float | str) -> str:

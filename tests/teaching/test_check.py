@@ -1,5 +1,6 @@
 """A check says property by property what holds, whatever it is handed, and never raises for what a function does."""
 
+import threading
 import time
 
 import pytest
@@ -8,10 +9,11 @@ import torch
 from lt_core.base import RankError, UserError
 from lt_core.collectives import ring
 from lt_core.teaching import check
-from lt_core.teaching.checks import EXERCISES, here
+from lt_core.teaching.checks import EXERCISES, here, report
 from lt_core.teaching.checks.exercise import Case
 from lt_core.teaching.checks.ring_answers import all_gather, chunk, once, passed_on, reduce_scatter
 from lt_core.teaching.checks.ring_halves import half
+from lt_core.teaching.checks.start_answers import who_was_late
 from lt_core.teaching.checks.tensors import integers
 
 
@@ -126,7 +128,46 @@ def test_a_hang_in_one_property_leaves_the_others_undecided(monkeypatch):
         "still running, it had not ended" in lines["any length"].why
         and "while x.numel() == 3:" in lines["any length"].why
     )
-    assert lines["strided input"].why == "not judged, for a call did not end"
+    assert lines["strided input"].why == "not judged yet, for a call did not end"
+
+
+def test_slow_calls_are_not_tried_for_ever(monkeypatch):
+    monkeypatch.setattr(report, "TRIED_S", 0.0)
+    (first, *rest) = check("20.reduce_scatter", reduce_scatter, launch=None).lines
+    assert first == (
+        "returns a tensor like x",
+        None,
+        "all calls together took more than 0 s; one is one of milliseconds",
+    )
+    assert {line.holds for line in rest} == {None}
+
+
+def test_what_waits_for_others_is_one_line(capsys):
+    check("20.reduce_scatter", lambda comm, x: x * comm.size, launch=None)
+    out = capsys.readouterr().out
+    assert "\n– not judged yet: owner, any length, strided input, bytes\n" in out and out.count("–") == 1
+
+
+def test_stop_ends_the_ranks_before_it_is_passed_on(monkeypatch):
+    begun, ended, join = threading.Event(), threading.Event(), here._join
+
+    def stopped(ranks, within_s):
+        monkeypatch.setattr(here, "_join", join)
+        assert begun.wait(20)
+        raise KeyboardInterrupt
+
+    def answer(comm, x):
+        try:
+            begun.set()
+            while comm.rank == 0:
+                pass
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(here, "_join", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        check("20.reduce_scatter", answer, launch=None)
+    assert ended.is_set()
 
 
 def test_numbers_change_from_call_to_call_and_can_be_drawn_again():
@@ -212,7 +253,7 @@ def test_a_name_that_is_no_exercise():
 def test_a_notebook_gets_signs_and_words_and_the_record_is_not_shown_twice(displayed):
     found = check("20.reduce_scatter", gives(None), launch=None)
     html = displayed[0]["data"]["text/html"]
-    assert "✘ does not</span> returns a tensor like x: " in html and "– open</span> values" in html
+    assert "✘ fails</span> returns a tensor like x: " in html and "– open</span> not judged yet: values, " in html
     assert displayed[0]["data"]["text/plain"] == str(found)
     found._ipython_display_()
     assert len(displayed) == 1
@@ -242,3 +283,23 @@ def test_every_exercise_says_how_it_is_called():
         "20.all_gather": "all_gather(comm, y)",
         "20.all_reduce": "all_reduce(comm, x)",
     }
+
+
+@pytest.mark.parametrize("pair", [lambda r, s: (r, s), lambda r, s: [torch.tensor(r), torch.tensor(s).double()]])
+def test_two_numbers_may_be_tensors(pair):
+    found = check("00.who_was_late", lambda trace: pair(*who_was_late(trace)))
+    assert found.passed, str(found)
+
+
+@pytest.mark.parametrize(
+    ("fn", "says"),
+    [
+        (lambda trace: 1 / 0, "✘ two numbers: a trace of 2 ranks: ZeroDivisionError: division by zero (your line"),
+        (
+            lambda trace: None,
+            "✘ two numbers: a trace of 2 ranks: it returned None; two numbers are wanted, (rank, seconds)",
+        ),
+    ],
+)
+def test_reading_a_trace_wrongly_speaks_of_traces(fn, says):
+    assert str(check("00.who_was_late", fn).lines[0]).startswith(says)

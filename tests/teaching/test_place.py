@@ -40,7 +40,7 @@ def raised(fn, x):
 
 def test_where_it_was_raised_also_in_a_helper():
     at = raised(answer, torch.ones(3))
-    assert place.words(at) == f"your line {at.line}: return x.view(5, 5)  # <- here" and at.function == "helper"
+    assert place.words(at) == f"your line {at.line}, in helper: return x.view(5, 5)  # <- here"
 
 
 def test_what_torch_and_python_do_below_is_theirs():
@@ -57,7 +57,7 @@ def test_functions_of_all_kinds():
 
 
 def test_a_line_that_cannot_be_read_is_still_numbered():
-    assert place.words(Place("<a cell that is gone>", 3, "answer")) == "your line 3"
+    assert place.words(Place("<a cell that is gone>", 3, "answer")) == "your line 3, in answer"
 
 
 def test_a_function_that_was_sent_to_a_process_is_found_in_its_own_file():

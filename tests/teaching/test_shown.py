@@ -14,7 +14,7 @@ def test_a_notebook_gets_both(displayed):
 
 
 def test_a_chip_is_a_sign_and_a_word():
-    for chip in (good("✔", "holds"), bad("✘", "does not"), near("≈", "near"), undecided("–", "open")):
+    for chip in (good("✔", "holds"), bad("✘", "fails"), near("≈", "near"), undecided("–", "open")):
         assert f"{chip.sign} {chip.word}" in chip.html
     assert "a &lt; b" in row(good("✔", "holds"), "a < b")
 

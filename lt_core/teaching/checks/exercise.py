@@ -66,6 +66,7 @@ class Case(NamedTuple):
     size: int
     elements: int
     make: Make
+    what: str = ""  # in place of "12 elements on 2 ranks"
 
     def given(self, seed: int) -> list[Any]:
         """What each rank is handed: the same wherever it is asked with this seed."""
@@ -73,6 +74,8 @@ class Case(NamedTuple):
         return self.make(random, self.size, self.elements)
 
     def __str__(self) -> str:
+        if self.what:
+            return self.what
         ranks = f"{self.size} rank{'s' * (self.size > 1)}"
         return f"{self.elements} element{'s' * (self.elements != 1)} on {ranks}"
 

@@ -6,6 +6,7 @@ own lines; one that not even this stops (it sleeps, or catches everything) is le
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import threading
@@ -29,11 +30,12 @@ def run(job: Job, case: Case) -> Run:
     meeting = Meeting(hub)
 
     def main(rank: int) -> None:
-        outcomes[rank] = done = attempt(Threads(rank, meeting), job, case)
-        if done.trouble:
-            hub.abort(f"rank {rank} failed: {done.trouble.kind}: {done.trouble.text}")
-        else:
-            hub.leave(rank)
+        with contextlib.suppress(Stopped):  # it may come before the learner's function has begun, or after its end
+            outcomes[rank] = done = attempt(Threads(rank, meeting), job, case)
+            if done.trouble:
+                hub.abort(f"rank {rank} failed: {done.trouble.kind}: {done.trouble.text}")
+            else:
+                hub.leave(rank)
 
     ranks = [threading.Thread(target=main, args=(r,), name=f"rank {r}", daemon=True) for r in range(case.size)]
     for rank in ranks:

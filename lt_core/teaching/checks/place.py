@@ -58,11 +58,12 @@ def brought_back(place: Place | None, fn: Callable[..., Any]) -> Place | None:
 
 
 def words(place: Place | None) -> str:
-    """`your line 3: y = x.view(p, -1)`; "" where it is not known."""
+    """`your line 3, in answer: y = x.view(p, -1)`; "" where it is not known."""
     if place is None:
         return ""
     source = linecache.getline(place.file, place.line).strip()
-    return f"your line {place.line}: {source}" if source else f"your line {place.line}"
+    where = f"your line {place.line}" + (f", in {place.function}" if place.function.isidentifier() else "")
+    return f"{where}: {source}" if source else where
 
 
 def _known(filename: str) -> bool:

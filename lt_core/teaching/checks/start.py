@@ -66,13 +66,13 @@ def a_pair(run: Run) -> str:
     value = run.values()[0]
     if isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
         return ""
-    return f"it returned {value!r:.40}; two numbers are wanted, (rank, seconds)"
+    return f"{run.case}: it returned {value!r:.40}; two numbers are wanted, (rank, seconds)"
 
 
 def the_late_rank(run: Run) -> str:
     """A judge: it is the rank that came last."""
     (rank, _), (right, _) = run.values()[0], truth(run.given[0])
-    return "" if rank == right else f"a trace of {run.case.elements} ranks: you say rank {rank}, rank {right} came last"
+    return "" if rank == right else f"{run.case}: you say rank {rank}, rank {right} came last"
 
 
 def by_how_much(run: Run) -> str:
@@ -80,7 +80,7 @@ def by_how_much(run: Run) -> str:
     (_, seconds), (_, right) = run.values()[0], truth(run.given[0])
     if abs(seconds - right) <= NEAR_S:
         return ""
-    return f"a trace of {run.case.elements} ranks: you say {seconds:.3g} s, the others waited {right:.3g} s for it"
+    return f"{run.case}: you say {seconds:.3g} s, the others waited {right:.3g} s for it"
 
 
 def both(run: Run) -> str:
@@ -105,11 +105,14 @@ def _trace(random: torch.Generator, ranks: int, begins_s: Sequence[float]) -> Tr
 
 
 def _read(fn: Any, comm: object, trace: Trace) -> Any:
-    return fn(trace)
+    value = fn(trace)
+    if isinstance(value, tuple | list):
+        return tuple(v.item() if hasattr(v, "item") else v for v in value)  # numpy's and torch's numbers
+    return value
 
 
-PLAIN = tuple(Case(1, ranks, late) for ranks in (2, 3, 4, 8))
-ODD = tuple(Case(1, ranks, late_though_early) for ranks in (3, 4, 8))
+PLAIN = tuple(Case(1, ranks, late, f"a trace of {ranks} ranks") for ranks in (2, 3, 4, 8))
+ODD = tuple(Case(1, ranks, late_though_early, f"a trace of {ranks} ranks") for ranks in (3, 4, 8))
 
 EXERCISES = (
     Exercise(

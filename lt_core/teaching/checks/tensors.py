@@ -163,7 +163,8 @@ def bytes_sent(cases: Sequence[Case], laws: Laws, *after: str) -> Property:
 
 
 def _kind(x: Tensor) -> str:
-    return f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+    kind = f"{str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+    return kind if x.layout is torch.strided and not x.is_meta else f"{kind}, {x.layout} on {x.device}"
 
 
 def _sent_again(run: Run, rank: int, often: int) -> str:
