@@ -7,6 +7,7 @@ comparable.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import torch
 
@@ -18,8 +19,8 @@ from lt_core.comm.uncounted import uncounted
 ROUNDS = 8  # questions to each clock; the quickest answer counts
 
 
-def offsets(comm: Comm) -> list[float]:
-    """Seconds by which each rank's `time.perf_counter` is ahead of rank 0's, by rank; the same list on every rank.
+def offsets(comm: Comm, read_s: Callable[[], float] = time.perf_counter) -> list[float]:
+    """Seconds by which each rank's clock is ahead of rank 0's, by rank; the same list on every rank.
 
     Every rank calls it. The error is at most half of the quickest round trip; what is no more than that is 0.
     Source: Cristian 1989.
@@ -28,21 +29,21 @@ def offsets(comm: Comm) -> list[float]:
     with uncounted(comm):
         for peer in range(1, comm.size):
             if comm.rank == 0:
-                ahead[peer] = _told_apart([_ask(comm, peer) for _ in range(ROUNDS)])
+                ahead[peer] = _told_apart([_ask(comm, peer, read_s) for _ in range(ROUNDS)])
             elif comm.rank == peer:
                 for _ in range(ROUNDS):
-                    _answer(comm)
+                    _answer(comm, read_s)
         comm.broadcast(ahead, 0)
     return [float(seconds) for seconds in ahead.tolist()]
 
 
-def _ask(comm: Comm, peer: int) -> clock.Probe:
+def _ask(comm: Comm, peer: int, read_s: Callable[[], float]) -> clock.Probe:
     note = torch.zeros(1, dtype=torch.float64, device=comm.device)
-    asked_s = time.perf_counter()
+    asked_s = read_s()
     comm.exchange([(note, peer)], [])
     comm.exchange([], [(note, peer)])
     there_s = note.item()
-    return clock.Probe(asked_s, there_s, time.perf_counter())
+    return clock.Probe(asked_s, there_s, read_s())
 
 
 def _told_apart(probes: list[clock.Probe]) -> float:
@@ -50,11 +51,11 @@ def _told_apart(probes: list[clock.Probe]) -> float:
     return ahead_s if abs(ahead_s) > clock.uncertainty_s(probes) else 0.0
 
 
-def _answer(comm: Comm) -> None:
+def _answer(comm: Comm, read_s: Callable[[], float]) -> None:
     note = torch.zeros(1, dtype=torch.float64, device=comm.device)
     comm.exchange([], [(note, 0)])
     note.item()  # on a GPU: it has come
-    comm.exchange([(note.fill_(time.perf_counter()), 0)], [])
+    comm.exchange([(note.fill_(read_s()), 0)], [])
 
 
 def gather_traces(comm: Comm, trace: Trace) -> Trace | None:

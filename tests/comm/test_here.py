@@ -5,10 +5,8 @@ import torch
 
 from lt_core.base.cluster import Wire
 from lt_core.comm import host
-from lt_core.comm.contract import contract
 from lt_core.comm.here import SIZES, fitted, here
 from lt_core.comm.shaped import shaped
-from lt_core.comm.threads import run
 
 
 def test_the_wire_whose_times_are_known():
@@ -23,32 +21,31 @@ def test_noise_makes_no_wire_backward():
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_all_ranks_find_the_same_machine(size):
+def test_all_ranks_find_the_same_machine(ranks, size):
     def fn(comm):
-        comm = contract(comm)
-        return here(comm), comm.traffic.bytes
+        before = comm.traffic.copy()
+        return here(comm), (comm.traffic - before).bytes
 
-    (first, nbytes), *others = run(fn, size)
+    (first, nbytes), *others = ranks(size).run(fn)
     assert nbytes == 0 and all(other == (first, 0) for other in others)
     assert (first.name, first.size, first.nodes, first.inner.name) == ("here", size, 1, "here")
     assert first.inner.latency_s > 0 and first.inner.bytes_per_s > 0
     assert first.device.memory_bytes == host.memory_bytes() // size
 
 
-def test_a_slow_wire_is_seen_to_be_slow():
+def test_a_slow_wire_is_seen_to_be_slow(ranks):
     """Lower bounds: a shaped wire is never faster than its law, hence neither is what is measured on it."""
     wire = Wire("slow", 2e-3, 400e6)
-    found = run(lambda comm: here(shaped(comm, wire)), 2)[0].inner
+    found = ranks(2).run(lambda comm: here(shaped(comm, wire)))[0].inner
     assert found.latency_s >= 2e-3
     assert found.latency_s + SIZES[-1] / found.bytes_per_s >= wire.seconds(SIZES[-1])
 
 
-def test_the_group_still_works_afterwards():
+def test_the_group_still_works_afterwards(ranks):
     def fn(comm):
-        comm = contract(comm)
         here(comm)
         x = torch.ones(1)
         comm.all_reduce(x)
         return x.item()
 
-    assert run(fn, 2) == [2, 2]
+    assert ranks(2).run(fn) == [2, 2]

@@ -4,22 +4,20 @@ import pytest
 import torch
 
 from lt_core.base.errors import RankError, UserError
-from lt_core.comm.contract import contract
 from lt_core.comm.mesh import AXES, across, mesh
-from lt_core.comm.threads import run
 
 
-def test_tensor_parallel_ranks_are_next_to_each_other_and_stages_far_apart():
+def test_tensor_parallel_ranks_are_next_to_each_other_and_stages_far_apart(ranks):
     def fn(comm):
-        grid = mesh(contract(comm), dp=2, pp=2, tp=2)
+        grid = mesh(comm, dp=2, pp=2, tp=2)
         return grid.pp.rank, grid.dp.rank, grid.ep.rank, grid.tp.rank, grid.lengths
 
-    assert run(fn, 8) == [(r // 4, r // 2 % 2, 0, r % 2, (2, 2, 1, 2)) for r in range(8)]
+    assert ranks(8).run(fn) == [(r // 4, r // 2 % 2, 0, r % 2, (2, 2, 1, 2)) for r in range(8)]
 
 
-def test_each_axis_sums_over_its_own_row():
+def test_each_axis_sums_over_its_own_row(ranks):
     def fn(comm):
-        grid = mesh(contract(comm), dp=3, ep=2, pp=2)
+        grid = mesh(comm, dp=2, ep=2, pp=2)
         sums = []
         for axis in AXES:
             x = torch.tensor([2**comm.rank])
@@ -27,20 +25,19 @@ def test_each_axis_sums_over_its_own_row():
             sums.append({r for r in range(comm.size) if x.item() >> r & 1})
         return sums
 
-    for rank, (pp, dp, ep, tp) in enumerate(run(fn, 12)):
-        first = rank // 6 * 6
-        assert pp == {rank % 6, rank % 6 + 6}
-        assert dp == {first + rank % 2 + 2 * k for k in range(3)}
+    for rank, (pp, dp, ep, tp) in enumerate(ranks(8).run(fn)):
+        assert pp == {rank % 4, rank % 4 + 4}
+        assert dp == {rank & ~2, rank | 2}
         assert ep == {rank // 2 * 2, rank // 2 * 2 + 1}
         assert tp == {rank}
 
 
-def test_the_coordinates_of_others():
+def test_the_coordinates_of_others(ranks):
     def fn(comm):
         grid = mesh(comm, dp=2, pp=2)
         return grid.rank_at(pp=0), grid.rank_at(pp=1, dp=0), grid.rank_at()
 
-    assert run(fn, 4) == [(0, 2, 0), (1, 2, 1), (0, 2, 2), (1, 2, 3)]
+    assert ranks(4).run(fn) == [(0, 2, 0), (1, 2, 1), (0, 2, 2), (1, 2, 3)]
 
 
 @pytest.mark.parametrize(
@@ -50,26 +47,26 @@ def test_the_coordinates_of_others():
         ({"xp": 0}, "a mesh has no axis 'xp'; expected pp,"),
     ],
 )
-def test_coordinates_that_are_not_there(at, text):
+def test_coordinates_that_are_not_there(ranks, at, text):
     with pytest.raises(RankError) as caught:
-        run(lambda comm: mesh(comm, pp=2).rank_at(**at), 2)
+        ranks(2).run(lambda comm: mesh(comm, pp=2).rank_at(**at))
     assert str(caught.value.__cause__).startswith(text)
 
 
-def test_two_axes_at_once():
+def test_two_axes_at_once(ranks):
     def fn(comm):
-        grid = mesh(contract(comm), dp=2, ep=2, tp=2)
+        grid = mesh(comm, dp=2, ep=2, tp=2)
         x = torch.tensor([2**comm.rank])
         across(grid, "ep", "dp").all_reduce(x)
         return x.item()
 
-    assert run(fn, 8) == [0b01010101, 0b10101010] * 4
+    assert ranks(8).run(fn) == [0b01010101, 0b10101010] * 4
 
 
 @pytest.mark.parametrize("axes", [(), ("dp", "dp"), ("rows",)])
-def test_axes_that_are_none(axes):
+def test_axes_that_are_none(ranks, axes):
     with pytest.raises(RankError, match="these are no axes of a mesh"):
-        run(lambda comm: across(mesh(comm, dp=2), *axes), 2)
+        ranks(2).run(lambda comm: across(mesh(comm, dp=2), *axes))
 
 
 @pytest.mark.parametrize(
@@ -81,19 +78,19 @@ def test_axes_that_are_none(axes):
         ({}, "pp=1 * dp=1 * ep=1 * tp=1 = 1; expected a product of 4"),
     ],
 )
-def test_grids_that_do_not_hold_all_ranks(lengths, text):
+def test_grids_that_do_not_hold_all_ranks(ranks, lengths, text):
     with pytest.raises(RankError) as caught:
-        run(lambda comm: mesh(comm, **lengths), 4)
+        ranks(4).run(lambda comm: mesh(comm, **lengths))
     assert isinstance(caught.value.__cause__, UserError)
     assert str(caught.value.__cause__) == f"the mesh does not hold all ranks; got {text}"
 
 
 @pytest.mark.parametrize("members", [[1, 3], [3, 1], [2, 3]])
-def test_the_root_of_a_group_is_its_own_rank_not_the_wholes(members):
+def test_the_root_of_a_group_is_its_own_rank_not_the_wholes(ranks, members):
     """A root chosen by the group's rank and passed as the world's (or the reverse) gave a zero gradient or silence."""
 
     def fn(comm):
-        group = contract(comm).subset(members)
+        group = comm.subset(members)
         x = torch.tensor([10 * comm.rank])
         if comm.rank not in members:
             with pytest.raises(UserError, match="is no member of the group"):
@@ -102,4 +99,4 @@ def test_the_root_of_a_group_is_its_own_rank_not_the_wholes(members):
         group.broadcast(x, 0)
         return x.item()
 
-    assert run(fn, 4) == [10 * members[0] if r in members else 10 * r for r in range(4)]
+    assert ranks(4).run(fn) == [10 * members[0] if r in members else 10 * r for r in range(4)]
