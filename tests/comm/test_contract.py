@@ -294,6 +294,22 @@ def test_started_outputs_are_poison_until_waited_for(ranks):
     ]
 
 
+@pytest.mark.parametrize("verb", ["all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "barrier"])
+def test_every_collective_may_be_started(ranks, verb):
+    def fn(comm):
+        def buffers():
+            x, part = torch.arange(6.0) + comm.rank, torch.full((3,), float(comm.rank))
+            return {"all_reduce": (x,), "broadcast": (x, 1), "all_gather": (x, part), "reduce_scatter": (part, x),
+                    "all_to_all": (torch.empty(6), x), "barrier": ()}[verb]  # fmt: skip
+
+        called, started = buffers(), buffers()
+        getattr(comm, verb)(*called)
+        comm.start(verb, *started).wait()
+        return all(torch.equal(a, b) for a, b in zip(called[:1], started[:1]))
+
+    assert ranks(2).run(fn) == [True, True]
+
+
 def test_a_gather_in_place_may_be_started(ranks):
     def fn(comm):
         flat = torch.zeros(4)
