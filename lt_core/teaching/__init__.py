@@ -11,8 +11,8 @@ beside the notebook.
 | calibration | what "would bet on it" was worth |
 | hint, hints/ | a ladder of four, one rung a call |
 | check, heard, checks/ | a learner's function on ranks, property by property |
-| verify, same | the equality badge |
-| bill | four currencies a technique |
+| verify, same, sets | the equality badge; how tensors differ; what can be compared |
+| bill, bill_table | four currencies a technique |
 | shown | text, and the same in HTML |
 """
 

@@ -9,18 +9,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
 
-from lt_core.base.errors import Shown, UserError
+from lt_core.base.errors import Shown
 from lt_core.teaching.same import Difference, differences
+from lt_core.teaching.sets import Tensors, evidence_of, pairs_of
 from lt_core.teaching.shown import AlreadyShown, Chip, bad, good, near, row, say
 
-Tensors = Tensor | Mapping[str, Tensor] | nn.Module
 WITHIN = {torch.float64: 1e-12, torch.float32: 1e-5}  # relative, where none is named; other types: the same bits
 
 
@@ -73,9 +72,9 @@ def verify(
     in float64, 1e-5 in float32, else none.  because, after: for the badge, "sums in another order", "3 steps".
     Errors: `NotTheSame`; `UserError` where there is nothing to compare.
     """
-    pairs = _pairs(ours, plain)
+    pairs = pairs_of(ours, plain)
     found = [d._replace(where=f"{who}{d.where}") for who, a, b in pairs for d in differences(a, b)]
-    badge = _badge(found, within, because, _evidence(ours, after, len(pairs)), on_purpose)
+    badge = _badge(found, within, because, evidence_of(ours, after, len(pairs)), on_purpose)
     say(str(badge), row(badge.chip, badge.evidence))
     if badge.sign == "✘":
         raise NotTheSame(badge)
@@ -120,51 +119,3 @@ def rounded_up(value: float) -> str:
     power = math.floor(math.log10(value))
     digit = math.ceil(value / 10.0**power - 1e-9)
     return f"{digit * 10.0**power:.0e}".replace("e-0", "e-").replace("e+00", "")
-
-
-def _pairs(ours: object, plain: object) -> list[tuple[str, dict[str, Tensor], dict[str, Tensor]]]:
-    """Who, and what is compared with what."""
-    if plain is None and not isinstance(ours, list | tuple):
-        raise UserError("nothing to compare it with", expected="plain, or a list of what each rank holds")
-    mine = list(ours) if isinstance(ours, list | tuple) else [ours]
-    theirs = (
-        list(plain) if isinstance(plain, list | tuple) else [mine[0] if plain is None and mine else plain] * len(mine)
-    )
-    if len(mine) != len(theirs) or len(mine) < (2 if plain is None else 1):
-        raise UserError(
-            "nothing to compare", f"{len(mine)} against {len(theirs)} ranks", "as many of the one as of the other"
-        )
-    by_rank = isinstance(ours, list | tuple)
-    sets = [
-        (f"rank {r}: " if by_rank else "", named(a), named(b))
-        for r, (a, b) in enumerate(zip(mine, theirs, strict=True))
-    ]
-    if not any(a or b for _, a, b in sets):
-        raise UserError("nothing to compare", "no tensor on either side")
-    return sets
-
-
-def named(x: object) -> dict[str, Tensor]:
-    """Tensors by name: a module's parameters and buffers. Errors: what holds no tensors."""
-    if isinstance(x, Tensor):
-        return {"the tensor": x}
-    found = {**dict(x.named_parameters()), **dict(x.named_buffers())} if isinstance(x, nn.Module) else x
-    if isinstance(found, Mapping) and all(isinstance(v, Tensor) and v.device.type != "meta" for v in found.values()):
-        return {str(k): v for k, v in found.items()}
-    raise UserError(
-        "no tensors to compare", f"{type(x).__name__} {x!r:.40}", "a tensor, a dict of tensors, or a module"
-    )
-
-
-def _evidence(ours: object, after: str, ranks: int) -> str:
-    first = ours[0] if isinstance(ours, list | tuple) else ours
-    if isinstance(first, nn.Module):
-        counted = f"{sum(p.numel() for p in first.parameters()):,} parameters"
-        buffers = sum(b.numel() for b in first.buffers())
-        counted += f" and {buffers:,} numbers in buffers" if buffers else ""
-    else:
-        tensors = named(first)
-        counted = f"{sum(t.numel() for t in tensors.values()):,} numbers"
-        counted += f" in {len(tensors)} tensors" if len(tensors) > 1 else ""
-    text = f"{counted}{f' after {after}' if after else ''}"
-    return f"{text}, {ranks} ranks" if isinstance(ours, list | tuple) else text

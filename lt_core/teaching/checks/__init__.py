@@ -6,9 +6,10 @@
 | attempt, place | one rank's call, written down; the learner's own line |
 | here, elsewhere | ranks as threads, with an end to everything; the same on real processes |
 | report | from runs to lines |
-| tensors | what exercises with tensors have in common |
-| start, start_answers | lab 00, and right and wrong answers to it |
-| ring, ring_answers | lab 20's ring, and right and wrong answers to it |
+| tensors, counts | what exercises with tensors have in common: values, and what was sent |
+| start, start_answers, start_wrong | lab 00; right and wrong answers to it |
+| ring, ring_halves | lab 20's ring; what its halves hold and send |
+| ring_answers, ring_wrong, ring_wrong_halves | right and wrong answers to it |
 """
 
 from lt_core.teaching.checks import ring, start

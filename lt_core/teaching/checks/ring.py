@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lt_core.teaching.checks.counts import Laws, bytes_sent, made_of_exchanges, messages
 from lt_core.teaching.checks.exercise import Case, Exercise, Make, Property, Run
 from lt_core.teaching.checks.ring_halves import (
     WHOLE,
@@ -21,13 +22,9 @@ from lt_core.teaching.checks.ring_halves import (
     the_next_chunk_is_owned,
 )
 from lt_core.teaching.checks.tensors import (
-    Laws,
-    bytes_sent,
     equals,
     floats,
     integers,
-    made_of_exchanges,
-    messages,
     no_tensor,
     returns_tensor,
     same_on_every_rank,

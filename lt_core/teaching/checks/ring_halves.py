@@ -9,8 +9,9 @@ from torch import Tensor
 
 from lt_core.base.units import bounds
 from lt_core.collectives import ring
+from lt_core.teaching.checks.counts import Laws
 from lt_core.teaching.checks.exercise import Case, Make, Run
-from lt_core.teaching.checks.tensors import ITEM_BYTES, Laws, shown, total
+from lt_core.teaching.checks.tensors import ITEM_BYTES, shown, total
 
 
 def owned(rank: int, size: int, elements: int) -> tuple[int, int]:

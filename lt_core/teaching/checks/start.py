@@ -13,16 +13,9 @@ import torch
 
 from lt_core.base.records import Span
 from lt_core.base.trace import Trace
+from lt_core.teaching.checks.counts import made_of_exchanges
 from lt_core.teaching.checks.exercise import Case, Exercise, Property, Run
-from lt_core.teaching.checks.tensors import (
-    equals,
-    integers,
-    made_of_exchanges,
-    no_tensor,
-    returns_tensor,
-    total,
-    untouched,
-)
+from lt_core.teaching.checks.tensors import equals, integers, no_tensor, returns_tensor, total, untouched
 
 FOUR = (Case(4, 6, integers),)
 FEWER = tuple(Case(p, 6, integers) for p in (1, 2, 3))

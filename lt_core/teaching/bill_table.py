@@ -1,0 +1,88 @@
+"""The bill's lines, and how they look: as text a paragraph a technique, as HTML a row a technique."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lt_core.base.units import bytes_text
+
+NOT_YET = "not measured yet"
+CURRENCIES = ("memory", "compute", "wire", "sameness")
+Pair = tuple[float, float]
+
+
+class Item(NamedTuple):
+    """One line. Wire: (least, most) of the ranks, a step; None where nothing was measured."""
+
+    technique: str
+    lab: str = ""
+    memory_bytes: int | None = None
+    flops_times: float | None = None
+    idle: float | None = None
+    sent_bytes: Pair | None = None
+    messages: Pair | None = None
+    by_law: bool | None = None
+    sameness: str | None = None
+    note: str = ""
+
+    @property
+    def memory(self) -> str:
+        """Peak of the ranks' live bytes."""
+        return NOT_YET if self.memory_bytes is None else bytes_text(self.memory_bytes)
+
+    @property
+    def compute(self) -> str:
+        """Work against a plain step, and the share of time in which no device computed."""
+        parts = [] if self.flops_times is None else [f"{self.flops_times:.2f} times a plain step's"]
+        parts += [] if self.idle is None else [f"idle {100 * self.idle:.0f} %"]
+        return ", ".join(parts) or NOT_YET
+
+    @property
+    def wire(self) -> str:
+        """What a rank sends in a step."""
+        if self.sent_bytes is None or self.messages is None:
+            return NOT_YET
+        law = ", by law" if self.by_law else ""
+        return f"{_range(self.sent_bytes)} bytes in {_range(self.messages)} messages a rank and step{law}"
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """The four currencies in words."""
+        return self.memory, self.compute, self.wire, self.sameness or NOT_YET
+
+
+def words(lines: Sequence[Item]) -> str:
+    """The bill as text: a paragraph a technique, a line a currency."""
+    if not lines:
+        return "Your bill is empty: each lab adds a line."
+    return "\n".join(["Your bill, technique by technique:", *map(_paragraph, lines)])
+
+
+def table(lines: Sequence[Item]) -> str:
+    """The bill as HTML: a row a technique, a column a currency."""
+    if not lines:
+        return f"<p>{words(lines)}</p>"
+    heads = "".join(f'<th scope="col" style="text-align:left">{h}</th>' for h in ("technique", *CURRENCIES))
+    rows = [f'<th scope="row" style="text-align:left">{_named(item)}</th>{_cells(item)}' for item in lines]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><caption>Your bill</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(item: Item) -> str:
+    return "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in item.cells())
+
+
+def _named(item: Item) -> str:
+    lab, note = f" (lab {item.lab})" * bool(item.lab), f"<br><small>{html.escape(item.note)}</small>" * bool(item.note)
+    return html.escape(item.technique + lab) + note
+
+
+def _paragraph(item: Item) -> str:
+    head = f"{item.technique}{f' (lab {item.lab})' if item.lab else ''}{f': {item.note}' if item.note else ''}"
+    return "\n".join([head, *(f"  {name}: {cell}" for name, cell in zip(CURRENCIES, item.cells(), strict=True))])
+
+
+def _range(ends: Pair) -> str:
+    least, most = (f"{end:,.6g}" if end % 1 else f"{end:,.0f}" for end in ends)
+    return least if least == most else f"{least} to {most}"
