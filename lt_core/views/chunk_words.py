@@ -44,15 +44,17 @@ def arrived(several: Phases, number: int, cell: Cell) -> str:
 
 
 def phase_words(several: Phases, number: int, names: Names) -> str:
-    """One phase: each message with what became of it, then who owns what is finished."""
+    """One phase: each message with what became of it; of the last one also who owns what."""
     phase = several.phases[number]
     if phase.round < 0:
-        chunks = _count(several.chunks, "chunk")
-        said = f"At the start each of {several.ranks} ranks holds its own {chunks}, rank 0 {_row(several, number, 0)}"
+        own = f"{several.ranks} ranks holds its own {_count(several.chunks, 'chunk')}"
+        said = f"At the start each of {own}; those of rank 0 are {_row(several, number, 0)}."
     else:
         moved = _listed([_message(several, number, m) for m in phase.messages], "; ")
-        said = f"After round {phase.round}, {part(phase, names)}: {moved}" if moved else "In this round nothing moved"
-    return f"{said}. {_first_up(_owners(several, number))}"
+        said = f"After round {phase.round}, {part(phase, names)}: {moved}." if moved else "In this round nothing moved."
+    if number < len(several.phases) - 1:
+        return said
+    return f"{said} {_first_up(_owners(several, number))}"
 
 
 def whole_words(several: Phases, names: Names) -> str:
@@ -91,12 +93,13 @@ def rows(several: Phases, numbers: Iterable[int]) -> tuple[tuple[str, ...], ...]
 def _message(several: Phases, number: int, m: Message) -> str:
     what = f"chunk {m.unit}" if m.chunks == 1 else f"chunks {m.unit} to {m.unit + m.chunks - 1}"
     sent, target = f"rank {m.sender} sends {what} to rank {m.receiver}", (m.receiver, m.unit)
+    done = ", finished" if several.finished(number).issuperset(m.cells(m.receiver)) else ""
     if m.chunks > 1:
-        return f"{sent}, which {'adds' if m.op is Op.ADD else 'keeps'} them"
+        return f"{sent}, which {'adds' if m.op is Op.ADD else 'keeps'} them{done}"
     if m.op is Op.COPY:
-        return f"{sent}, which keeps {value(several, number, target)}"
+        return f"{sent}, which keeps {value(several, number, target)}{done}"
     held, came = value(several, number - 1, target), arrived(several, number, target).replace("+", "+ ")
-    return f"{sent}, {held} {came} = {value(several, number, target)}"
+    return f"{sent}, {held} {came} = {value(several, number, target)}{done}"
 
 
 def _owners(several: Phases, number: int) -> str:

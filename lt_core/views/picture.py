@@ -21,13 +21,16 @@ const shared = globalThis.ltPlotly ??= (() => {
 LIBRARY = (
     SHARED
     + """
-async function initialize({ model }) {
-  if (shared.asked) return;
-  shared.asked = true;
+async function load(model) {
   const url = URL.createObjectURL(new Blob([model.get("source")], { type: "text/javascript" }));
   try { await import(url); shared.resolve(globalThis.Plotly); }
   catch (error) { shared.reject(error); }
   finally { URL.revokeObjectURL(url); }
+}
+function initialize({ model }) {
+  if (shared.asked) return;
+  shared.asked = true;
+  setTimeout(load, 50, model);  // once the widgets have met: anywidget gives each 2 s for that
 }
 export default { initialize };
 """
@@ -35,9 +38,13 @@ export default { initialize };
 PICTURE = (
     SHARED
     + """
-async function render({ model, el }) {
+// JupyterLab takes arrows and Enter for its cells, also while a control has the focus: here they are the control's.
+const KEYS = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Enter", " ", "Home", "End"]);
+
+function render({ model, el }) {
   const plot = el.appendChild(document.createElement("div"));
   const line = el.appendChild(document.createElement("p"));
+  let Plotly, width = 0;
   plot.setAttribute("role", "img");
   line.setAttribute("role", "status");  // the element stays and its text changes: else it would not be spoken
   line.setAttribute("aria-live", "polite");
@@ -45,37 +52,35 @@ async function render({ model, el }) {
     line.textContent = model.get("text");
     line.className = model.get("failed") ? "lt-line lt-failed" : "lt-line";
   };
-  model.on("change:text", say);
-  model.on("change:failed", say);
-  say();
-  const Plotly = await shared.promise;
   const draw = () => {
-    if (!plot.clientWidth) return;  // not on the page yet: texts have no size there
+    if (!Plotly || !width) return;  // not on the page yet: there texts have no size
     const { data, layout } = JSON.parse(model.get("figure"));
     layout.uirevision ??= "kept";  // a view that was zoomed stays so
     plot.setAttribute("aria-label", model.get("title"));
     Plotly.react(plot, data, layout, { displaylogo: false });
   };
-  // JupyterLab takes arrows and Enter for its cells, also while a control has the focus: here they are the control's.
-  const keys = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Enter", " ", "Home", "End"]);
-  const own = (event) => {
-    const alone = !(event.shiftKey || event.ctrlKey || event.altKey || event.metaKey);
-    el.closest(".widget-vbox")?.toggleAttribute("data-lm-suppress-shortcuts", alone && keys.has(event.key));
-  };
-  window.addEventListener("keydown", own, true);
-  let width = 0;
   const observer = new ResizeObserver(() => {
     if (plot.clientWidth === width) return;
-    const first = !width;
+    const drawn = width > 0;
     width = plot.clientWidth;
-    if (width) first ? draw() : Plotly.Plots.resize(plot);
+    drawn && width && Plotly ? Plotly.Plots.resize(plot) : draw();
   });
-  observer.observe(plot);
+  const own = (event) => {
+    if (!el.closest(".widget-vbox")?.contains(event.target)) return;
+    const alone = !(event.shiftKey || event.ctrlKey || event.altKey || event.metaKey);
+    event.target.toggleAttribute("data-lm-suppress-shortcuts", alone && KEYS.has(event.key));
+  };
+  model.on("change:text", say);
+  model.on("change:failed", say);
   model.on("change:figure", draw);
+  window.addEventListener("keydown", own, true);
+  observer.observe(plot);
+  say();
+  shared.promise.then((loaded) => { Plotly = loaded; draw(); });
   return () => {
     window.removeEventListener("keydown", own, true);
     observer.disconnect();
-    Plotly.purge(plot);
+    Plotly?.purge(plot);
   };
 }
 export default { render };

@@ -62,8 +62,10 @@ def test_after_its_first_half_a_ring_leaves_each_rank_one_finished_chunk():
     }
     assert len(cells(live, 0)) == 12 and not cells(live, 2)
     assert live.picture.title == "Round 2, reduce-scatter: 4 of 16 cells are finished"
-    assert "rank 0 sends chunk 2 to rank 1, 30 + 3,303 = 3,333" in live.picture.text
-    assert "rank 1 owns chunk 2 = 3,333, rank 2 owns chunk 3 = 4,444" in live.picture.text
+    assert live.picture.text.startswith(
+        "After round 2, reduce-scatter: rank 0 sends chunk 2 to rank 1, 30 + 3,303 = 3,333"
+    )
+    assert live.picture.text.count(", finished") == 4
 
 
 def test_finished_cells_have_a_bold_border_and_copies_another_fill_and_letter():
