@@ -8,8 +8,8 @@ import torch
 from hypothesis import settings
 
 from lt_core.base.errors import UserError
-from lt_core.comm import Comm, threads
-from lt_core.comm.contract import contract
+from lt_core.comm import threads
+from lt_core.comm.contract import under_contract
 from tests.warm import RANKS, WAIT_S, Warm
 
 settings.register_profile("here", deadline=None)  # how long an example takes is a benchmark's business
@@ -69,7 +69,7 @@ def ranks(request: pytest.FixtureRequest, groups: Groups) -> Iterator[Callable[[
 
     def run(size: int, fn: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         if backend == "threads":
-            return threads.run(in_contract, size, (fn, *args), WAIT_S)
+            return threads.run(under_contract, size, (fn, *args), WAIT_S)
         return groups.get(backend).run(size, fn, args)
 
     def of(size: int) -> Ranks:
@@ -86,8 +86,3 @@ def processes(groups: Groups) -> Iterator[Callable[[int], Ranks]]:
     """As `ranks`, on gloo alone and without the contract: what the communicator of processes itself does."""
     yield lambda size: Ranks(size, "gloo", lambda fn, args: groups.get("gloo").run(size, fn, args, checked=False))
     groups.mend()
-
-
-def in_contract(comm: Comm, fn: Callable[..., Any], *args: Any) -> Any:
-    """`fn` under NCCL's contract."""
-    return fn(contract(comm), *args)

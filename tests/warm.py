@@ -13,7 +13,7 @@ from typing import Any
 
 from lt_core.base.errors import Deadline
 from lt_core.comm import Comm, failure, launch, parcel
-from lt_core.comm.contract import contract
+from lt_core.comm.contract import under_contract
 from lt_core.comm.control import served
 
 RANKS = 8
@@ -85,7 +85,7 @@ def serve(comm: Comm, desk: Desk) -> None:
 def _outcome(group: Comm, call: bytes) -> bytes:
     try:
         fn, args, checked = parcel.unpacked(call)
-        return parcel.packed("the result", fn(contract(group) if checked else group, *args))
+        return parcel.packed("the result", under_contract(group, fn, *args) if checked else fn(group, *args))
     except BaseException as error:
         failed = failure.of_exception(group.rank, time.monotonic(), error)
         group.abort(f"rank {group.rank} raised {failed.kind}: {failed.message}")

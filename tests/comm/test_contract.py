@@ -13,7 +13,7 @@ from lt_core.comm.contract import contract
 from lt_core.comm.threads import run
 
 
-def under_contract(fn, size):
+def on_threads(fn, size):
     """`fn` on threads whose communicator is under contract: for what shares objects with its ranks."""
     return run(lambda comm: fn(contract(comm)), size, (), 10)
 
@@ -60,7 +60,7 @@ def test_its_pages_have_no_name_once_all_have_mapped_them(tmp_path, monkeypatch)
         return list(tmp_path.iterdir())
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert under_contract(fn, 3) == [[]] * 3
+    assert on_threads(fn, 3) == [[]] * 3
 
 
 class Plain:
@@ -208,7 +208,7 @@ def test_crossed_sends_of_ranks_with_two_threads_each_are_right():
         return y.item()
 
     crossed = threading.Barrier(2)
-    assert under_contract(fn, 2) == [1, 0]
+    assert on_threads(fn, 2) == [1, 0]
 
 
 def test_crossed_sends_of_ranks_with_two_threads_each_are_named_when_time_is_up(ranks):
@@ -365,13 +365,13 @@ def test_two_messages_may_read_one_tensor(ranks):
     assert ranks(2).run(fn) == [(1, 1), (0, 0)]
 
 
-def test_a_lost_work_is_named_by_the_next_call_and_by_close(ranks):
+def test_a_lost_work_is_named_by_the_next_call_and_by_close():
     def fn(comm):
         comm.start("all_reduce", torch.ones(4))
         gc.collect()
         return fault(Misuse, comm.barrier), fault(Misuse, comm.close)
 
-    for rank, texts in enumerate(ranks(2).run(fn)):
+    for rank, texts in enumerate(on_threads(fn, 2)):
         text = (
             f"rank {rank} never waited for its all_reduce of (4,) float32; try: keep the Work that start returns, and"
         )
@@ -387,6 +387,15 @@ def test_close_names_a_work_that_is_kept_and_not_waited_for(ranks):
         return text
 
     assert ranks(2).run(fn)[0].startswith("rank 0 never waited for its exchange (to 1, from 1)")
+
+
+def test_a_function_that_leaves_work_unwaited_is_told_when_it_returns(ranks):
+    def fn(comm):
+        kept.append(comm.start("all_reduce", torch.ones(4)))
+
+    kept = []
+    with pytest.raises(RankError, match=r"never waited for its all_reduce of \(4,\) float32; try: keep the Work"):
+        ranks(2).run(fn)
 
 
 def test_bad_input_is_refused_before_anybody_is_told(ranks):

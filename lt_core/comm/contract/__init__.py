@@ -11,6 +11,6 @@
 Source: NCCL's user guide (operation order, group calls) and torch.distributed's notes on asynchronous work.
 """
 
-from lt_core.comm.contract.comm import Contract, contract
+from lt_core.comm.contract.comm import Contract, contract, under_contract
 
-__all__ = ["Contract", "contract"]
+__all__ = ["Contract", "contract", "under_contract"]

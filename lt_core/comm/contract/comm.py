@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from torch import Tensor
-
 from lt_core.base.errors import Deadline, Mismatch, Misuse, UserError
 from lt_core.base.work import Work
 from lt_core.comm import calls, checks
@@ -23,6 +21,7 @@ from lt_core.comm.contract.buffers import Owned, Roles, roles
 from lt_core.comm.contract.share import share
 from lt_core.comm.contract.started import Record, Unwaited
 from lt_core.comm.contract.waits import Missing, Waits
+from lt_core.comm.verbs import Verbs
 
 
 def contract(comm: Comm, timeout_s: float | None = None) -> Comm:
@@ -34,7 +33,16 @@ def contract(comm: Comm, timeout_s: float | None = None) -> Comm:
     return Contract(comm, timeout_s or comm.timeout_s) if comm.rank >= 0 else comm
 
 
-class Contract:
+def under_contract(comm: Comm, fn: Callable[..., Any], *args: Any) -> Any:
+    """`fn(comm, *args)` with the group under contract, and the certainty that nothing started was left unwaited."""
+    held = contract(comm)
+    result = fn(held, *args)
+    if isinstance(held, Contract):
+        held.close()
+    return result
+
+
+class Contract(Verbs):
     """A communicator around `inner`. `close()` says whether everything started was waited for."""
 
     def __init__(self, inner: Comm, timeout_s: float) -> None:
@@ -52,39 +60,17 @@ class Contract:
         """Why it was aborted; empty while it lives."""
         return self._inner.ended
 
-    def exchange(self, sends: Ends, receives: Ends) -> None:
-        """One batch of messages, over when all came and all were taken."""
-        self._enter("exchange", (sends, receives))
+    def call(self, verb: str, *args: Any) -> None:
+        """The verb of that name, once every rank says the same."""
+        self._enter(verb, args)
         with self._faults():
-            missing, work = self._begin_messages(sends, receives)
-            self._waits.until(missing, _exchange_words(sends, receives))
-            work.wait()
-
-    def barrier(self) -> None:
-        """Hold until every rank is here."""
-        self._collective("barrier")
-
-    def all_reduce(self, x: Tensor) -> None:
-        """`x` becomes the sum over ranks."""
-        self._collective("all_reduce", x)
-
-    def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes part `rank` of the sum of `x`."""
-        self._collective("reduce_scatter", out, x)
-
-    def all_gather(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes every rank's `x`, by rank."""
-        self._collective("all_gather", out, x)
-
-    def broadcast(self, x: Tensor, root: int) -> None:
-        """`x` becomes rank `root`'s."""
-        self._collective("broadcast", x, root)
-
-    def all_to_all(
-        self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
-    ) -> None:
-        """Part r of `x` goes to rank r; equal parts, or `counts` rows of dim 0 each."""
-        self._collective("all_to_all", out, x, out_counts, counts)
+            if verb == "exchange":
+                missing, work = self._begin_messages(*args)
+                self._waits.until(missing, _exchange_words(*args))
+                work.wait()
+            else:
+                self._agree(calls.text(verb, *args))
+                getattr(self._inner, verb)(*args)
 
     def subset(self, ranks: Sequence[int]) -> Comm:
         """A communicator of some ranks, under the contract too; every rank calls it, in one order."""
@@ -119,8 +105,12 @@ class Contract:
         self._waits.tell_abort(reason)
 
     def close(self) -> None:
-        """End of use. Errors: `Misuse` naming what was started and never waited for."""
-        self._unwaited.close()
+        """End of use, here and in subsets. Errors: `Misuse` naming what was started and never waited for."""
+        if not self.ended:
+            self._unwaited.close()
+        for _, group in self._subsets.values():
+            if isinstance(group, Contract):
+                group.close()
 
     def _enter(self, verb: str, args: Sequence[Any]) -> Roles:
         if args:
@@ -129,12 +119,6 @@ class Contract:
         self._unwaited.check(verb, tensors)
         self._waits.enter()
         return tensors
-
-    def _collective(self, verb: str, *args: Any) -> None:
-        self._enter(verb, args)
-        with self._faults():
-            self._agree(calls.text(verb, *args))
-            getattr(self._inner, verb)(*args)
 
     def _agree(self, text: str) -> None:
         self._waits.until(partial(self._calls.missing, self._post(text)), text)
@@ -149,10 +133,10 @@ class Contract:
             return partial(self._messages.missing, ends), self._inner.start("exchange", sends, receives)
 
     def _finish(self, record: Record) -> None:
+        self._unwaited.remove(record)
         with self._faults():
             self._waits.until(record.missing, record.words)
             record.work.wait()
-        self._unwaited.remove(record)
         if changed := record.owned.changed():
             raise Misuse(f"rank {self.rank}, {record.words}: {changed} before wait()", attempt="touch it after wait()")
         record.owned.deliver()
