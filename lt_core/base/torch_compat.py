@@ -21,3 +21,14 @@ def timing_event() -> torch.cuda.Event:
     import torch
 
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def flight() -> list[dict[str, object]]:
+    """torch's record of this process's last collectives, as far as TORCH_FR_BUFFER_SIZE has let it keep one."""
+    import json
+
+    from torch._C import _distributed_c10d
+
+    dump = getattr(_distributed_c10d, "_dump_fr_trace_json", None)  # a private name: gone, there is no record
+    entries: list[dict[str, object]] = json.loads(dump()).get("entries", []) if dump else []
+    return entries

@@ -1,0 +1,83 @@
+"""A cell's text as running code in a rank: what it finds, what it leaves, what its last expression is worth."""
+
+from __future__ import annotations
+
+import linecache
+import signal
+import sys
+import types
+from collections.abc import Iterable
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+import torch
+
+import lt_core
+from lt_core.base.errors import UserError
+from lt_core.base.units import bytes_text
+from lt_core.comm import parcel
+from lt_core.comm.group.cell import Job
+from lt_core.comm.group.source import compiled
+from lt_core.comm.group.wire import refuse_large
+
+LONGEST_VALUE = 1 << 16
+
+
+class Body:
+    """The names of a rank's cells, which stay from one to the next."""
+
+    def __init__(self, rank: int) -> None:
+        module = types.ModuleType("__main__")  # so that what a cell defines can be found, and pickled, as a script's
+        sys.modules["__main__"] = module
+        self.names: dict[str, Any] = module.__dict__
+        self.names.update(rank=rank, torch=torch, lt=lt_core)
+        self._running = False
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def run(self, job: Job) -> tuple[str | None, dict[str, bytes]]:
+        """The value of the last expression, as text, and what was wanted. Raises what the cell raises."""
+        try:
+            self._running = True
+            for name, data in job.given.items():
+                self.names[name] = parcel.unpacked(data)
+            value = self._value(job)
+            outs = {name: self._packed(name) for name in job.wanted}
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise
+            value, outs = None, {name: self._packed(name) for name in job.wanted}  # as a script's: it ended well
+        finally:
+            self._running = False
+        return value, outs
+
+    def _value(self, job: Job) -> str | None:
+        body, last = compiled(job.text, job.name)
+        linecache.cache[job.name] = (len(job.text), None, job.text.splitlines(True), job.name)
+        exec(body, self.names)
+        value = eval(last, self.names) if last else None
+        return None if value is None else _cut(repr(value))
+
+    def _packed(self, name: str) -> bytes:
+        if name not in self.names:
+            raise UserError(f"--out {name}: this rank has no {name}", expected="a name that the cell sets")
+        data = parcel.packed(f"--out {name}", self.names[name])
+        refuse_large(f"--out {name}, a {type(self.names[name]).__name__},", len(data))
+        return data
+
+    def _interrupt(self, _sign: int, _frame: FrameType | None) -> None:
+        if self._running:
+            raise KeyboardInterrupt
+
+
+def flush(streams: Iterable[Any]) -> None:
+    """Write out what Python code has printed, whatever the user has made of the streams."""
+    for stream in streams:
+        with suppress(AttributeError, ValueError):  # no stream at all, or closed
+            stream.flush()
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_VALUE:
+        return text
+    return f"{text[:LONGEST_VALUE]} ... ({bytes_text(len(text))} in all)"

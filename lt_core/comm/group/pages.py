@@ -1,0 +1,152 @@
+"""A page of shared memory for each rank, which says what it waits in; others read it without asking the rank.
+
+page.2      one record for each wait under way (a rank may have several threads); an empty one says nothing
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from lt_core.comm.contract.pages import Pages, pages_bytes
+
+BEGUN = 3  # which of the first words of a group's page counts the collectives that its rank has begun
+_SLOTS, _SLOT = 16, 512
+_HEAD = struct.Struct("<II")  # checksum, length
+_BREAK = "\x1f"
+
+
+class Where(NamedTuple):
+    """A wait: in which group of which ranks, since when (`time.monotonic`), at which line of the cell (0: none).
+
+    `number`: of the collective in its group; 0 for an exchange, whose `ends` are (kind, peer, number of the message).
+    """
+
+    group: str
+    members: tuple[int, ...]
+    number: int
+    line: int
+    since_s: float
+    text: str
+    ends: tuple[tuple[int, int, int], ...] = ()
+
+    def __str__(self) -> str:
+        which = f"{self.text}{f' (collective {self.number})' if self.number else ''}"
+        return f"{which}, line {self.line}" if self.line else which
+
+
+class Page:
+    """A rank's own page."""
+
+    def __init__(self, path: Path) -> None:
+        self._memory = _mapped(path, _SLOTS * _SLOT)
+        self._free, self._lock = list(range(_SLOTS)), threading.Lock()
+
+    @contextmanager
+    def inside(self, where: Where) -> Iterator[None]:
+        """Say that a wait is under way."""
+        with self._lock:
+            at = self._free.pop() * _SLOT if self._free else -1
+        if at >= 0:
+            self._memory[at : at + _SLOT] = _written(where).ljust(_SLOT, b"\0")
+        try:
+            yield
+        finally:
+            if at >= 0:
+                self._memory[at : at + _HEAD.size] = bytes(_HEAD.size)
+                self._free.append(at // _SLOT)
+
+
+class Watched:
+    """The pages of all ranks, as others read them."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self._folder, self._size = folder, size
+        self._memory = [_mapped(folder / f"page.{rank}", _SLOTS * _SLOT) for rank in range(size)]
+        self._groups: dict[tuple[int, str], Pages] = {}
+
+    def waits(self, rank: int) -> list[Where]:
+        """What a rank waits in, the longest wait first."""
+        memory = self._memory[rank]
+        slots = [memory[at : at + _SLOT] for at in range(0, _SLOTS * _SLOT, _SLOT)]
+        return sorted((w for slot in slots if (w := _read(slot))), key=lambda where: where.since_s)
+
+    def missing(self, where: Where, rank: int, generation: int) -> list[int]:
+        """Which ranks have not come to what `rank` waits in."""
+        pages = self._group(where, generation)
+        if pages is None:
+            return []
+        me = where.members.index(rank)
+        if where.number:
+            return [r for i, r in enumerate(where.members) if pages.head(i, BEGUN) < where.number]
+        open_ends = [peer for kind, peer, number in where.ends if pages.ends(1 - kind, peer, me) < number]
+        return sorted({where.members[peer] for peer in open_ends})
+
+    def forget(self) -> None:
+        """Its groups are of the past."""
+        self._groups.clear()
+
+    def _group(self, where: Where, generation: int) -> Pages | None:
+        key = (generation, where.group)
+        path = group_path(generation_folder(self._folder, generation), where.group)
+        if key not in self._groups and path.exists():
+            size = len(where.members)
+            self._groups[key] = Pages(_mapped(path, pages_bytes(size)), size, 0)
+        return self._groups.get(key)
+
+
+def generation_folder(folder: Path, generation: int) -> Path:
+    """Where the communicators of a generation meet: each in files of its own, which none has written to before."""
+    return folder / f"generation.{generation}"
+
+
+def group_path(folder: Path, group: str) -> Path:
+    """The file of a group's pages."""
+    return folder / f"pages.{group}"
+
+
+def group_pages(folder: Path, group: str, size: int, rank: int) -> Pages:
+    """The pages on which the ranks of a group say what they call."""
+    return Pages(_mapped(group_path(folder, group), pages_bytes(size)), size, rank)
+
+
+def now() -> float:
+    """The clock of all processes of a host."""
+    return time.monotonic()
+
+
+def _mapped(path: Path, nbytes: int) -> mmap.mmap:
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        if hasattr(os, "posix_fallocate"):  # else a full disk would be found when the page is written: by a SIGBUS
+            os.posix_fallocate(file.fileno(), 0, nbytes)
+        else:
+            file.truncate(nbytes)
+        return mmap.mmap(file.fileno(), nbytes)
+
+
+def _written(where: Where) -> bytes:
+    ends = ";".join(f"{kind},{peer},{number}" for kind, peer, number in where.ends[:8])
+    members = ",".join(map(str, where.members))
+    fields = (where.group, members, str(where.number), str(where.line), repr(where.since_s), ends, where.text)
+    body = _BREAK.join(fields).encode()[: _SLOT - _HEAD.size]
+    return _HEAD.pack(zlib.crc32(body), len(body)) + body
+
+
+def _read(slot: bytes) -> Where | None:
+    """The wait of a record, or None where there is none, or it is half written."""
+    checksum, length = _HEAD.unpack_from(slot)
+    body = slot[_HEAD.size : _HEAD.size + length]
+    if not length or zlib.crc32(body) != checksum:
+        return None
+    group, members, number, line, since_s, ends, text = body.decode(errors="replace").split(_BREAK)
+    kinds = tuple(tuple(map(int, end.split(","))) for end in ends.split(";") if end)
+    ranks = tuple(map(int, members.split(",")))
+    return Where(group, ranks, int(number), int(line), float(since_s), text, kinds)  # type: ignore[arg-type]

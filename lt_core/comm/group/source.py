@@ -1,0 +1,29 @@
+"""A cell's text: made into code, and asked what stands at a line of it."""
+
+from __future__ import annotations
+
+import ast
+from types import CodeType
+
+
+def compiled(text: str, name: str) -> tuple[CodeType, CodeType | None]:
+    """The statements of a cell, and its last expression unless a semicolon silences it. Errors: `SyntaxError`."""
+    tree, last = ast.parse(text, name), None
+    final = tree.body[-1] if tree.body else None
+    if isinstance(final, ast.Expr) and not text.rstrip().endswith(";"):
+        last = compile(ast.Expression(final.value), name, "eval", dont_inherit=True)
+        tree.body.pop()
+    return compile(tree, name, "exec", dont_inherit=True), last
+
+
+def call_at(text: str, line: int) -> str:
+    """What a line of the cell calls, as `torch.linalg.svd`; else the line itself."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    here = [node for node in calls if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return ast.unparse(here[0].func) if here else line_at(text, line)
+
+
+def line_at(text: str, line: int) -> str:
+    """A line of the cell."""
+    lines = text.splitlines()
+    return lines[line - 1].strip() if 1 <= line <= len(lines) else ""

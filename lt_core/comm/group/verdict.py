@@ -1,0 +1,82 @@
+"""What a cell's end means: an outcome, or the one exception that begins with the rank which failed first."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from lt_core.base.errors import RankError
+from lt_core.comm import failure
+from lt_core.comm.failure import Failure
+from lt_core.comm.group.cell import Cell, Interrupted, Outcome
+from lt_core.comm.group.report import stuck_text
+from lt_core.comm.group.turn import Turn
+
+
+class Verdict(NamedTuple):
+    """An outcome or an error; `lost`: why the group is no more; `broken`: its communicator is to be made anew."""
+
+    outcome: Outcome | None
+    error: BaseException | None = None
+    lost: str = ""
+    broken: bool = False
+
+
+def verdict(turn: Turn) -> Verdict:
+    """What came of a turn."""
+    failures = turn.failures()
+    broken = bool(failures or turn.open) or any(reply.broken for reply in turn.replies.values())
+    lost = _lost(turn)
+    if turn.interrupted:
+        return Verdict(None, Interrupted(_interrupted(turn)), lost, True)
+    if turn.stuck:
+        return Verdict(None, _stuck(turn), lost, True)
+    if lost or failures:
+        return Verdict(None, _failed(turn, failures, lost), lost, True)
+    return Verdict(_outcome(turn), None, "", broken)
+
+
+def _lost(turn: Turn) -> str:
+    if turn.members.deaths:
+        died = failure.first(turn.members.failures())
+        return f"rank {died.rank} {died.kind}: {died.message}"
+    return turn.members.ended
+
+
+def _interrupted(turn: Turn) -> str:
+    stuck = stuck_text(turn.members, turn.cell, turn.open)
+    after = "; the next cell waits for it, %torchrun restart does not" if stuck else ""
+    return f"the cell was interrupted{f': {stuck}' if stuck else ''}{after}"
+
+
+def _stuck(turn: Turn) -> RankError:
+    assert turn.stuck
+    rank, kind, message, report = turn.stuck
+    return RankError(rank, kind, message, report)
+
+
+def _failed(turn: Turn, failures: list[Failure], lost: str) -> BaseException:
+    if not failures:
+        return RuntimeError(f"the group is no more: {lost}")
+    still = stuck_text(turn.members, turn.cell, turn.open) if not lost else ""
+    told = failure.error(failures, still)
+    line = _line(turn.cell, failure.first(failures))
+    raised = RankError(told.rank, told.kind, told.message, "\n".join(part for part in (line, told.details) if part))
+    raised.__cause__ = told.__cause__
+    return raised
+
+
+def _line(cell: Cell, culprit: Failure) -> str:
+    """The cell's own line, wherever below it the error was raised."""
+    places = [place for told in culprit.told[-1:] for place in told.places if place[0] == cell.name]
+    return f"line {places[-1][1]} of the cell: {places[-1][3].strip()}" if places else ""
+
+
+def _outcome(turn: Turn) -> Outcome:
+    from lt_core.comm import parcel
+
+    replies = {rank: turn.replies[rank] for rank in turn.ranks}
+    values = {rank: reply.value for rank, reply in replies.items() if reply.value is not None}
+    given = [reply.outs or {} for reply in replies.values()]
+    outs = {name: [parcel.unpacked(data[name]) for data in given] for name in turn.cell.wanted}
+    return Outcome(values, outs, time.monotonic() - turn.begun_s)
