@@ -48,19 +48,15 @@ class Phase(NamedTuple):
 
 
 class Phases(NamedTuple):
-    """A recorded collective: the phases in order, the size of its table, and the elements of its tensor."""
+    """A recorded collective: the phases in order, the size of its table, the elements of its tensor, and whose parts
+    each chunk holds where it is finished."""
 
     name: str
     ranks: int
     chunks: int
     elements: int
     phases: tuple[Phase, ...]
-
-    def goal(self) -> dict[int, Parts]:
-        """Whose parts each chunk holds where it is finished: at the end, what most ranks' parts went into."""
-        last = self.phases[-1].parts
-        at_end = {c: Counter(last[r, c] for r in range(self.ranks)) for c in range(self.chunks)}
-        return {c: max(found, key=lambda p: (sum(map(bool, p)), found[p])) for c, found in at_end.items()}
+    goal: Mapping[int, Parts]
 
     def full(self) -> set[Cell]:
         """The cells that have elements: a chunk has none where ranks are more than elements."""
@@ -68,8 +64,8 @@ class Phases(NamedTuple):
 
     def finished(self, number: int) -> set[Cell]:
         """The cells that hold, after phase `number`, all that they are to hold."""
-        goal, parts = self.goal(), self.phases[number].parts
-        return {cell for cell in self.full() if parts[cell] == goal[cell[1]]}
+        parts = self.phases[number].parts
+        return {cell for cell in self.full() if parts[cell] == self.goal[cell[1]]}
 
 
 def phases(trace: Trace) -> Phases:
@@ -83,7 +79,13 @@ def phases(trace: Trace) -> Phases:
     for number in rounds:
         before = _next(before, number, [m for m in marks if _value(m)["round"] == number])
         made.append(before)
-    return Phases(trace.name, ranks, len(first["table"]), first["elements"], tuple(made))
+    return Phases(trace.name, ranks, len(first["table"]), first["elements"], tuple(made), _goal(made[-1], ranks))
+
+
+def _goal(last: Phase, ranks: int) -> dict[int, Parts]:
+    """What most ranks' parts went into at the end; of several such, what most ranks hold."""
+    at_end = {c: Counter(last.parts[r, c] for r in range(ranks)) for _, c in last.parts}
+    return {c: max(found, key=lambda p: (sum(map(bool, p)), found[p])) for c, found in at_end.items()}
 
 
 def _checked(name: str, marks: Sequence[Mark]) -> int:
