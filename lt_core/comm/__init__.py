@@ -12,7 +12,11 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | rendezvous, folders, keeper, host | meeting without a port, and leaving nothing behind | - |
 | output, failure | what ranks print; who failed first | - |
 | processes, groups, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
-| laws, checks, calls, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
+| laws, checks, calls, verbs, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
+| contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |
+| shaped | wires as slow as you say, ports that serve one message at a time | alpha-beta model |
+| mesh | a grid of ranks, a group for each of its rows | Narayanan and others 2021 |
+| clocks, here, uncounted | one time for all ranks; this machine, measured; messages that nobody asked for | Cristian 1989 |
 """
 
 from typing import TYPE_CHECKING, Any

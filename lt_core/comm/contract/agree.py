@@ -26,6 +26,7 @@ class Calls:
     def __init__(self, pages: Pages) -> None:
         self._pages, self._lock = pages, threading.Lock()
         self._posted = self._agreed = 0
+        self._slowest = 0  # what the slowest rank had agreed on when we last looked
 
     def post(self, text: str) -> int:
         """Say what our next collective is; its number. There must be room."""
@@ -36,9 +37,13 @@ class Calls:
 
     def no_room(self) -> Mapping[int, int]:
         """Who still has to look at the call whose place the next one takes."""
-        self._compare(self._posted)
         oldest = self._posted + 1 - CALLS
-        return {r: OTHER for r in range(self._pages.size) if self._pages.head(r, AGREED) < oldest}
+        if oldest <= self._slowest:
+            return {}
+        self._compare(self._posted)
+        agreed = [self._pages.head(r, AGREED) for r in range(self._pages.size)]
+        self._slowest = min(agreed)
+        return {r: OTHER for r, number in enumerate(agreed) if number < oldest}
 
     def missing(self, number: int) -> Mapping[int, int]:
         """Who has not come to collective `number`. Errors: `Mismatch`, if someone came to another one."""
