@@ -23,9 +23,9 @@ Row = TypeVar("Row")
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all if none.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all if none.")] = None,
 ) -> None:
-    """Run benchmarks against the tools that people use, and write their tables into benchmarks/README.md."""
+    """Compare with the tools that people use, and write the tables."""
     with page.failures("bench"):
         chosen = choose(names or [], found(CHECKOUT))
         sys.path.insert(0, str(CHECKOUT))

@@ -15,7 +15,7 @@ STYLE = {"ok": "green", "note": "yellow", "STOP": "bold red"}
 
 
 def doctor() -> None:
-    """Say what this machine has, what auto takes and why, and what to do about each thing that is missing."""
+    """What this machine has, and the next step for what is missing."""
     raise typer.Exit(examine(gather))
 
 

@@ -27,7 +27,7 @@ def ring(
         "ltlab-ring"
     ),
 ) -> None:
-    """Sum a tensor by a ring of real processes; law, simulation and measurement beside each other."""
+    """A ring all-reduce on real processes, with its three witnesses."""
     _check(ranks, elements)
     with page.failures("ring"):
         ring_files.make(out)
@@ -85,12 +85,14 @@ def _by_rank(values: list[int]) -> str:
 
 
 def _matrix(out: Console, trial: Trial) -> None:
+    sent = [one.traffic.counted for one in trial.seen]
+    exact = f"{max(tally.bytes for tally in sent):,}"
+    fits = (trial.size + 1) * (len(exact) + 2) + 3 <= out.width
     page.say(out, "Bytes sent: rows send, columns receive", style="bold")
     rows = page.table(out, "", *(f">{r}" for r in range(trial.size)), ">sum")
-    for rank, one in enumerate(trial.seen):
-        sent = one.traffic.counted
-        cells = [f"{sent.bytes_to[peer]:,}" if sent.bytes_to[peer] else "." for peer in range(trial.size)]
-        rows.add_row(f"{rank}", *cells, f"{sent.bytes:,}")
+    for rank, tally in enumerate(sent):
+        cells = [*(tally.bytes_to[peer] for peer in range(trial.size)), tally.bytes]
+        rows.add_row(f"{rank}", *("." if not n else f"{n:,}" if fits else bytes_text(n) for n in cells))
     out.print(rows)
 
 

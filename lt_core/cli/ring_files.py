@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from lt_core.base.errors import UserError
-from lt_core.base.units import bytes_text
 from lt_core.cli import page
 
 if TYPE_CHECKING:
@@ -62,10 +61,11 @@ def figures(trial: Trial) -> list[Figure]:
     by_rank = {f"rank {r}": Three(*three) for r, three in enumerate(zip(*quantity[1:], strict=True))}
     same = len(set(by_rank.values())) == 1
     rows = {"each rank": by_rank["rank 0"]} if same else by_rank
-    under = f"{trial.size} processes over {trial.measured.backend}, {bytes_text(trial.nbytes)}"
+    under = f"{trial.size} processes over {trial.measured.backend}, {trial.nbytes:,} bytes"
     return [
-        witnesses(rows, title=f"Bytes that each rank sends to sum {bytes_text(trial.nbytes)}", under=under),
-        gantt(trial.measured, trial.simulated, under=under),
+        witnesses(rows, title=f"Bytes that each rank sends to sum {trial.nbytes:,} bytes", under=under),
+        gantt(trial.measured, under=f"measured, {under}"),
+        gantt(trial.simulated, under=f"simulated on the wire {trial.machine.inner}"),
         wires([one.traffic for one in trial.seen], under=f"rows send, columns receive; {under}"),
         grid(trial.schedule),
     ]

@@ -24,6 +24,7 @@ def test_help_names_every_command():
     done = called("--help")
     assert done.exit_code == 0
     assert all(name in done.output for name in ("doctor", "ring", "bench"))
+    assert "..." not in done.output.split("Commands:")[1], "a summary that is cut"
 
 
 @pytest.mark.parametrize("words", [["rings"], ["ring", "--rank"], ["ring", "--ranks", "four"], ["doctor", "now"]])

@@ -73,13 +73,20 @@ def test_it_writes_trace_and_figures_and_says_where(call, tmp_path):
     events = json.loads((folder / "ring.chrome.json").read_text())["traceEvents"]
     assert len([event for event in events if event["ph"] == "X"]) == 48
     html = (folder / "ring.html").read_text()
-    assert html.count("<summary>In words</summary>") == 4
+    assert html.count("<summary>In words</summary>") == 5
     assert "law = simulated = measured = 12,288 bytes" in html
 
 
-def test_no_line_but_a_path_is_wider_than_80_columns(call, tmp_path):
-    lines = [line for line in call("--ranks", "8").output.splitlines() if str(tmp_path) not in line]
-    assert max(map(len, lines)) <= 80
+@pytest.mark.parametrize("elements", ["9", "1024", "1000001"])
+def test_no_line_but_a_path_is_wider_than_80_columns(call, tmp_path, elements):
+    said = call("--ranks", "8", "--elements", elements).output
+    assert max(len(line) for line in said.splitlines() if str(tmp_path) not in line) <= 80
+
+
+def test_numbers_too_wide_for_the_matrix_are_rounded_there(call):
+    lines = call("--ranks", "8", "--elements", "1000001").output.splitlines()
+    (first,) = [line.split() for line in lines if line.startswith("0  ")]
+    assert first == "0 . 14 MB . . . . . . 14 MB".split()
 
 
 def test_witnesses_that_differ_end_with_1(call, monkeypatch):
