@@ -16,7 +16,7 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |
 | shaped | wires as slow as you say, ports that serve one message at a time | alpha-beta model |
 | mesh | a grid of ranks, a group for each of its rows | Narayanan and others 2021 |
-| clocks, here, uncounted | one time for all ranks; this machine, measured; messages that nobody asked for | Cristian 1989 |
+| clocks, here, uncounted | one time for all ranks; this machine, measured; our own messages | Cristian 1989 |
 """
 
 from typing import TYPE_CHECKING, Any
