@@ -27,7 +27,7 @@ def begin(
     comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor], missing: Missing
 ) -> Begun | OnGpu:
     """The Work of what was posted."""
-    return OnGpu(works, held) if comm.backend == "nccl" else Begun(comm, verb, works, held, missing)
+    return OnGpu(comm, verb, works, held) if comm.backend == "nccl" else Begun(comm, verb, works, held, missing)
 
 
 class Begun:
@@ -91,16 +91,19 @@ def open_end(index: int, sends: Ends, receives: Ends) -> str:
 class OnGpu:
     """The Work of a verb on GPUs: `wait` holds the current stream, events tell the time, NCCL keeps the deadline."""
 
-    def __init__(self, works: Sequence[TorchWork], held: Sequence[Tensor]) -> None:
-        self._works, self._held = works, held
+    def __init__(self, comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor]) -> None:
+        self._comm, self._verb, self._works, self._held = comm, verb, works, held
         self._start, self._end = _event(), _event()
         self._start.record()
         self._start_s = time.perf_counter()
 
     def wait(self) -> None:
         """Hold the current stream until it is over."""
-        for work in self._works:
-            work.wait()
+        try:
+            for work in self._works:
+                work.wait()
+        except RuntimeError as error:
+            raise self._comm.broken(self._verb, error) from None
         self._end.record()
 
     def note_end(self) -> None:

@@ -60,6 +60,11 @@ def of_death(rank: int, at_s: float, exit_code: int | None, last_words: str) -> 
     return Failure(rank, at_s, "died", f"{how}{f'; its last line: {last_words}' if last_words else ''}")
 
 
+def exit_codes(log: str) -> dict[int, int]:
+    """What torchrun's log says of ranks that ended: exit code by rank, minus a signal's number where one ended it."""
+    return {int(rank): int(code) for code, rank in re.findall(r"exitcode: (-?\d+)\) local_rank: (\d+)", log)}
+
+
 def first(failures: Sequence[Failure]) -> Failure:
     """The culprit."""
     return min(failures, key=lambda failure: (failure.consequence, failure.at_s))

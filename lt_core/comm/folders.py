@@ -25,10 +25,17 @@ NEWBORN, NEWBORN_S = ".new-", 60
 
 
 class Folder(NamedTuple):
-    """A launch's folder, and the descriptor of its lock: open means alive."""
+    """A launch's folder, and the descriptor of its lock: open means alive. A context, which removes it at its end."""
 
     path: Path
     lock: int
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.lock)
 
 
 def root() -> Path:
@@ -55,11 +62,25 @@ def make(nbytes: int = 0) -> Folder:
 
 def sweep() -> list[Path]:
     """End what dead launches left running, remove their folders, and say which."""
-    dead = [place for place in root().iterdir() if place.is_dir() and not _lives(place)]
+    dead = [place for place in root().iterdir() if place.is_dir() and not lives(place)]
     for place in dead:
         host.end(lambda place=place: host.marked(place))  # type: ignore[misc]
         shutil.rmtree(place, ignore_errors=True)
     return dead
+
+
+def lives(folder: Path) -> bool:
+    """Whether somebody still holds the lock of a launch's folder."""
+    try:
+        if folder.name.startswith(NEWBORN):
+            return time.time() - folder.stat().st_mtime < NEWBORN_S
+        with open(folder / "lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:  # no lock: its owner is removing it, or died while doing so
+        return False
+    return False
 
 
 def _private(folder: Path) -> Path:
@@ -78,16 +99,3 @@ def _on_network(folder: Path) -> bool:
     kinds = host.mounts()
     above = next((str(place) for place in (folder, *folder.parents) if str(place) in kinds), "")
     return kinds.get(above, "").startswith(("nfs", "cifs", "smb", "fuse.sshfs"))
-
-
-def _lives(folder: Path) -> bool:
-    try:
-        if folder.name.startswith(NEWBORN):
-            return time.time() - folder.stat().st_mtime < NEWBORN_S
-        with open(folder / "lock", "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:  # no lock: its owner is removing it, or died while doing so
-        return False
-    return False

@@ -39,12 +39,13 @@ def keep(parent: int, command: list[str]) -> None:
         signal.signal(sign, signal.SIG_IGN)
     woken = _wake_on(signal.SIGCHLD, signal.SIGTERM)
     watched = [fd for fd in (0, woken, host.watch(parent)) if fd is not None]
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, preexec_fn=lambda: _as_child(host)).pid
+    # held, and never asked: a Popen that is forgotten collects its process, and we would wait for it in vain
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, preexec_fn=lambda: _as_child(host))
     code, wanted = None, os.getppid() == parent
     while wanted and code is None:
         wanted = select.select(watched, [], [])[0] == [woken] and signal.SIGTERM not in os.read(woken, 4096)
-        code = _collect(child)
-    host.end(lambda: _below(host, child))
+        code = _collect(child.pid)
+    host.end(lambda: _below(host, child.pid))
     if code is None:
         shutil.rmtree(host.environment(host.MARK), ignore_errors=True)
     else:

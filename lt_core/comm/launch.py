@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lt_core.base.errors import UserError
-from lt_core.comm import control, folders, host, parcel, rendezvous
+from lt_core.comm import control, host, parcel, rendezvous
 
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
 BACKENDS = ("auto", "threads", "gloo", "nccl")
+RANK = Path(__file__).with_name("rank_main.py")
 
 
 def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto", timeout_s: float = 60.0) -> list[Any]:
@@ -45,17 +46,17 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
         return threads.run(fn, size, [a.target if isinstance(a, control.Served) else a for a in args], timeout_s)
     if inside():
         raise UserError("a rank cannot launch ranks", attempt="comm.subset(ranks), or backend='threads'")
+    from lt_core.comm import folders  # not on Windows, which can import this module to read what it says
     from lt_core.comm.session import Session
 
     sent, targets = control.split(args)
     call = _packed(fn, sent)
     folders.sweep()
-    folder = folders.make(len(call))
-    with Session(folder, size) as session:
+    with folders.make(len(call)) as folder, Session(folder, size) as session:
         _leave_job(folder.path, call, chosen, size, timeout_s)
         if targets:
             session.serve(targets)
-        session.start(_torchrun(folder.path, size), _environment(size))
+        session.start(torchrun(folder.path, size, RANK), environment(size))
         session.finish(timeout_s)
         return [parcel.unpacked((folder.path / f"result.{rank}").read_bytes()) for rank in range(size)]
 
@@ -89,6 +90,31 @@ def resolve(backend: str, size: int) -> str:
     if backend == "nccl" and gpus < size:
         raise UserError(f"nccl needs a GPU for each of {size} ranks", f"{gpus} GPUs", attempt="backend='gloo'")
     return {"auto": "nccl" if gpus >= size else "gloo"}.get(backend, backend)
+
+
+def torchrun(folder: Path, size: int, script: Path) -> list[str]:
+    """The command that runs `script FOLDER` in `size` processes of this host, which meet in that folder."""
+    options = {
+        "nnodes": 1,
+        "nproc-per-node": size,
+        "max-restarts": 0,
+        "monitor-interval": 0.1,
+        "log-dir": folder / "log",
+    }
+    if rendezvous.installed():
+        options |= {"rdzv-backend": rendezvous.NAME, "rdzv-endpoint": folder, "local-addr": "127.0.0.1"}
+    else:
+        options |= {"rdzv-backend": "static", "master-addr": "127.0.0.1", "master-port": _free_port()}
+        warnings.warn(f"lt_core is not installed, so torchrun meets on port {options['master-port']}", stacklevel=3)
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    return [sys.executable, "-P", "-m", "torch.distributed.run", *flags, str(script), str(folder)]
+
+
+def environment(size: int) -> dict[str, str]:
+    """This process's environment as each of `size` ranks gets it: its share of the cores, gloo on the loopback."""
+    threads = max(1, host.cores() // size)
+    mine = {"OMP_NUM_THREADS": str(threads), "GLOO_SOCKET_IFNAME": host.loopback()}
+    return {**os.environ, **mine}
 
 
 def host_gpus() -> int:
@@ -129,30 +155,6 @@ def _leave_job(folder: Path, call: bytes, backend: str, size: int, timeout_s: fl
     job = {"path": path, "backend": backend, "size": size, "timeout_s": timeout_s}
     (folder / "job.json").write_text(json.dumps(job))
     (folder / "call").write_bytes(call)
-
-
-def _torchrun(folder: Path, size: int) -> list[str]:
-    options = {
-        "nnodes": 1,
-        "nproc-per-node": size,
-        "max-restarts": 0,
-        "monitor-interval": 0.1,
-        "log-dir": folder / "log",
-    }
-    if rendezvous.installed():
-        options |= {"rdzv-backend": rendezvous.NAME, "rdzv-endpoint": folder, "local-addr": "127.0.0.1"}
-    else:
-        options |= {"rdzv-backend": "static", "master-addr": "127.0.0.1", "master-port": _free_port()}
-        warnings.warn(f"lt_core is not installed, so torchrun meets on port {options['master-port']}", stacklevel=3)
-    script = str(Path(__file__).with_name("rank_main.py"))
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    return [sys.executable, "-P", "-m", "torch.distributed.run", *flags, script, str(folder)]
-
-
-def _environment(size: int) -> dict[str, str]:
-    threads = max(1, host.cores() // size)
-    mine = {"OMP_NUM_THREADS": str(threads), "GLOO_SOCKET_IFNAME": host.loopback()}
-    return {**os.environ, **mine}
 
 
 def _free_port() -> int:

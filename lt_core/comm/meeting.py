@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -83,9 +84,13 @@ class InStore:
 
     def end(self, group: str, reason: str) -> None:
         """A key of the group's part."""
-        self.store(group).compare_set(ENDED, "", reason)
+        with suppress(RuntimeError):  # the store may have ended with its host: then nobody reads it
+            self.store(group).compare_set(ENDED, "", reason)
 
     def ended(self, group: str) -> str:
         """What stands there."""
         store = self.store(group)
-        return store.get(ENDED).decode() if store.check([ENDED]) else ""
+        try:
+            return store.get(ENDED).decode() if store.check([ENDED]) else ""
+        except RuntimeError:
+            return "torchrun's store is gone, and with it the host that kept it"

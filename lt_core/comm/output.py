@@ -33,6 +33,12 @@ def lines(fd: int, rest: bytes) -> tuple[list[bytes], bytes]:
     return (whole, begun) if len(begun) <= LONGEST_LINE else ([*whole, begun], b"")
 
 
+def ending(text: str) -> str:
+    """The last lines of torchrun's log, for the end of an error's text."""
+    said = [line for line in text.splitlines() if line.strip()][-5:]
+    return "; torchrun said:\n" + "\n".join(said) if said else ""
+
+
 class Passed:
     """A rank's stdout or stderr (`name`), passed on to this process's; `last` is the last line that said anything."""
 

@@ -18,8 +18,8 @@ def packed(name: str, value: object) -> bytes:
     try:
         torch.save(value, data, pickle_module=cloudpickle)
     except Exception as error:  # whatever the user's object raises when it is asked for its parts
-        kind = f"a {type(value).__module__}.{type(value).__qualname__}".replace("a builtins.", "a ")
-        raise UserError(f"{name} cannot be sent to another process", kind, "what can be pickled", str(error)) from error
+        what = f"{name} cannot be sent to another process ({error})"
+        raise UserError(what, f"a {_kind(value)}", "something that can be pickled") from error
     return data.getvalue()
 
 
@@ -28,3 +28,8 @@ def unpacked(data: bytes) -> Any:
     import torch
 
     return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False, pickle_module=pickle)
+
+
+def _kind(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
     report(outcome)
     if outcome == "failed" and comm is not None:
         comm.abort(f"rank {rank} raised {failed.kind}: {failed.message}")
-    os.read(leave, 1)  # holds until the launching process closes this pipe, or ends this process
+    os.read(leave, 1)  # a byte for each rank, once all are done
     if comm is not None:
         join.leave()
 

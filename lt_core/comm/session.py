@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import re
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -48,18 +46,18 @@ class Rank:
 
 
 class Session:
-    """A launch under way, a context manager: on leaving it every process ends and the folder is removed."""
+    """A launch under way. A context: at its end no process is left."""
 
     def __init__(self, folder: Folder, size: int) -> None:
         self.folder, self._lock = folder
-        self.ranks = [Rank(folder.path, rank) for rank in range(size)]
+        self.ranks = [Rank(self.folder, rank) for rank in range(size)]
         self.failures: list[Failure] = []
         self._here: set[int] = set()  # ranks whose process is known and has not ended
         self._deaths: dict[int, tuple[float, int | None]] = {}
-        self._broken_s = self._alone = 0.0  # when the first failure was seen; when torchrun ended
+        self._failed_s = self._over_s = 0.0  # when the first failure was seen; when torchrun ended
         self._selector = selectors.DefaultSelector()
-        self._reports, self._begun = output.pipe(folder.path / "reports"), b""
-        self._leave = output.pipe(folder.path / "leave")
+        self._reports, self._begun = output.pipe(self.folder / "reports"), b""
+        self._leave = output.pipe(self.folder / "leave")
         self._door: Door | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
 
@@ -95,11 +93,11 @@ class Session:
             if self._settled():
                 raise self._error()
             if coming and time.monotonic() > until_s:
-                raise Deadline(f"ranks {coming} were not ready after {timeout_s:g} s{self._log_end()}")
-            self._step(self._broken_s + OTHERS_S if self._broken_s else until_s if coming else None)
-        os.close(self._leave)
-        self._leave, until_s = -1, time.monotonic() + LEAVE_S
-        while self._here and not self._alone and time.monotonic() < until_s:
+                raise Deadline(f"ranks {coming} were not ready after {timeout_s:g} s{output.ending(self._log())}")
+            self._step(self._last_word_s() or (until_s if coming else None))
+        os.write(self._leave, b"." * len(self.ranks))
+        until_s = time.monotonic() + LEAVE_S
+        while self._here and not self._over_s and time.monotonic() < until_s:
             self._step(until_s)
 
     def __enter__(self) -> Session:
@@ -115,12 +113,12 @@ class Session:
             self._selector.close()
             for rank in self.ranks:
                 rank.close()
-            for fd in {self._reports, self._leave, self._lock} - {-1}:
-                os.close(fd)
-            shutil.rmtree(self.folder, ignore_errors=True)
+            os.close(self._reports)
+            os.close(self._leave)
 
     def _end(self, keeper: subprocess.Popen[bytes]) -> None:
         assert keeper.stdin and keeper.stdout
+        keeper.terminate()
         keeper.stdin.close()
         try:
             keeper.wait(host.END_S + 1)
@@ -145,7 +143,7 @@ class Session:
                 self._watch(said["rank"], rank)
             elif rank.state == "failed":
                 self.failures.append(pickle.loads((self.folder / f"failure.{said['rank']}").read_bytes()))
-                self._broken_s = self._broken_s or time.monotonic()
+                self._failed_s = self._failed_s or time.monotonic()
 
     def _watch(self, number: int, rank: Rank) -> None:
         watched = host.watch(rank.pid)
@@ -161,7 +159,7 @@ class Session:
         self._hear()  # it may have spoken before it ended
         if rank.state not in ("done", "failed"):
             rank.state = "died"
-            self._broken_s = self._broken_s or time.monotonic()
+            self._failed_s = self._failed_s or time.monotonic()
             status = host.wait_status(rank.pid)
             code = None if status is None else os.waitstatus_to_exitcode(status)
             self._deaths[number] = (time.monotonic(), code)
@@ -169,18 +167,22 @@ class Session:
     def _torchrun_ended(self) -> None:
         assert self._keeper and self._keeper.stdout
         self._selector.unregister(self._keeper.stdout.fileno())
-        self._alone = time.monotonic()
+        self._over_s = time.monotonic()
+
+    def _last_word_s(self) -> float:
+        """Until when others may speak after something went wrong; 0 while nothing did."""
+        return min((s for s in (self._failed_s, self._over_s) if s), default=-OTHERS_S) + OTHERS_S
 
     def _settled(self) -> bool:
         """Whether the launch failed and everybody who could say something about it has."""
-        late = bool(self._broken_s) and time.monotonic() >= self._broken_s + OTHERS_S
-        telling = {rank.state for rank in self.ranks} <= {"done", "failed", "died"}
-        return bool(self._alone) or late or (bool(self._broken_s) and telling)
+        last_word_s = self._last_word_s()
+        silent = {rank.state for rank in self.ranks} <= {"done", "failed", "died"} or (self._over_s and not self._here)
+        return bool(last_word_s and (silent or time.monotonic() >= last_word_s))
 
     def _error(self) -> Exception:
-        collected = {int(r): int(code) for code, r in re.findall(r"exitcode: (-?\d+)\) local_rank: (\d+)", self._log())}
-        if self._alone and not self._broken_s:  # before it could say so
-            self._deaths = {r: (self._alone, code) for r, code in collected.items()}
+        collected = failure.exit_codes(self._log())
+        if self._over_s and not self._failed_s:  # before it could say so
+            self._deaths = {r: (self._over_s, code) for r, code in collected.items()}
         for number, (at_s, code) in self._deaths.items():
             stderr = self.ranks[number].stderr
             stderr.pump()
@@ -188,13 +190,9 @@ class Session:
             if code != -signal.SIGTERM or not self.failures:  # torchrun ends the others so
                 self.failures.append(failure.of_death(number, at_s, code, stderr.last))
         if not self.failures:
-            return RuntimeError(f"torchrun ended before its ranks did{self._log_end()}")
+            return RuntimeError(f"torchrun ended before its ranks did{output.ending(self._log())}")
         finished = [number for number, rank in enumerate(self.ranks) if rank.state == "done"]
         return failure.error(self.failures, f"ranks {finished} had finished" if finished else "")
 
     def _log(self) -> str:
         return (self.folder / "torchrun.log").read_text(errors="replace")
-
-    def _log_end(self) -> str:
-        lines = [line for line in self._log().splitlines() if line.strip()][-5:]
-        return "; torchrun said:\n" + "\n".join(lines) if lines else ""

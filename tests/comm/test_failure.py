@@ -1,5 +1,6 @@
 """The first culprit is found among its consequences, and told with its own lines."""
 
+import linecache
 import pickle
 
 import pytest
@@ -60,6 +61,17 @@ def test_the_error_carries_its_cause_its_lines_and_what_followed():
     assert str(told).startswith("rank 2 failed first: ValueError: boom-ü\nTraceback (most recent call last):\n")
     assert 'raise ValueError("boom-ü")' in told.details
     assert told.details.endswith("what followed:\n  rank 0: Aborted: rank 2 raised")
+
+
+def test_the_lines_of_a_cell_are_found_where_the_cell_is():
+    """A rank has the function, not its source: that stands in the notebook, with the launching process."""
+    text = "def f():\n    raise ValueError('in a cell')\n"
+    names = {}
+    exec(compile(text, "<cell 5>", "exec"), names)
+    sent = pickle.loads(pickle.dumps(of(0, 1.0, raised(names["f"]))))
+    linecache.cache["<cell 5>"] = (len(text), None, text.splitlines(True), "<cell 5>")
+    assert "raise ValueError('in a cell')" in failure.error([sent]).details
+    del linecache.cache["<cell 5>"]
 
 
 def test_how_errors_led_to_another_is_told():

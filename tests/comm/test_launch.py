@@ -340,11 +340,11 @@ def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
         ((3, 2), {}, "there is nothing to launch; got int; expected a function fn(comm, *args)"),
         ((print, 2), {"timeout_s": 0}, "timeout_s is how long a wait may last; got 0"),
         ((print, 2), {"backend": "mpi"}, "there is no such back end; got 'mpi'; expected auto, threads, gloo, nccl"),
-        ((threading.Lock().acquire, 2), {"backend": "gloo"}, "the function cannot be sent to another process; got a "),
+        ((threading.Lock().acquire, 2), {"backend": "gloo"}, "the function cannot be sent to another process ("),
         (
             (print, 2, 1, threading.Lock()),
             {"backend": "gloo"},
-            "argument 2 cannot be sent to another process; got a _th",
+            "argument 2 cannot be sent to another process (can",
         ),
     ],
 )
