@@ -18,7 +18,7 @@
 # Ethernet, though one gradient crosses that wire in 0.8 s (1 Gbit/s).
 # **Who is wasting ten seconds?**
 #
-# *Builds on PyTorch tensors alone. Takes 25 minutes, 4 ranks, 15 s of
+# *Builds on PyTorch tensors alone. Takes 25 minutes, 4 ranks, 20 s of
 # machine time.*
 
 # %% tags=["setup"]
