@@ -25,7 +25,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._number, self._job, self._closed = 0, (0, b"", False), False
+        self._number, self._job, self._closed = 0, (0, b""), False
         self.pids: dict[int, int] = {}
         self.answers: dict[int, bytes] = {}
 
@@ -35,8 +35,8 @@ class Desk:
             self.pids[rank] = pid
             self._changed.notify_all()
 
-    def fetch(self, last: int) -> tuple[int, int, bytes, bool] | None:
-        """The job after number `last`, as (number, size, call, anew), once it is there; None once none will come."""
+    def fetch(self, last: int) -> tuple[int, int, bytes] | None:
+        """The job after number `last`, as (number, size, call), once it is there; None once none will come."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._number > last)
             return None if self._closed else (self._number, *self._job)
@@ -48,10 +48,10 @@ class Desk:
                 self.answers[rank] = answer
                 self._changed.notify_all()
 
-    def give(self, size: int, call: bytes, anew: bool) -> None:
-        """A new job for ranks 0 to size - 1; `anew`: their subset is broken, and to be made again."""
+    def give(self, size: int, call: bytes) -> None:
+        """A new job for ranks 0 to size - 1."""
         with self._changed:
-            self._number, self._job, self.answers = self._number + 1, (size, call, anew), {}
+            self._number, self._job, self.answers = self._number + 1, (size, call), {}
             self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool], timeout_s: float) -> None:
@@ -72,11 +72,8 @@ def serve(comm: Comm, desk: Desk) -> None:
     desk.hello(comm.rank, os.getpid())
     last = 0
     while job := desk.fetch(last):
-        last, size, call, anew = job
-        group = comm.subset(range(size))
-        if anew:
-            group.abort("a test failed")
-            group = comm.subset(range(size))
+        last, size, call = job
+        group = comm.subset(range(size))  # a new one where a test has ended it
         if comm.rank < size:
             group.timeout_s = WAIT_S
             desk.bring(comm.rank, last, _outcome(group, call))
@@ -97,7 +94,6 @@ class Warm:
 
     def __init__(self, backend: str) -> None:
         self._desk, self._error = Desk(), BaseException()
-        self._broken: set[int] = set()
         self._thread = threading.Thread(target=self._launch, args=(backend,), name="warm group")
         self._thread.start()
         self._desk.wait(lambda: len(self._desk.pids) == RANKS, START_S)
@@ -113,8 +109,7 @@ class Warm:
     def run(self, size: int, fn: Callable[..., Any], args: tuple[Any, ...], checked: bool = True) -> list[Any]:
         """`fn(comm, *args)` on ranks 0 to size - 1, within NCCL's contract if `checked`. Raises what a launch would."""
         call = parcel.packed("the call", (fn, args, checked))
-        self._desk.give(size, call, anew=size in self._broken)
-        self._broken.discard(size)
+        self._desk.give(size, call)
         try:
             self._desk.wait(lambda: len(self._desk.answers) == size, ANSWER_S)
         except BaseException:  # the test's time is over
@@ -150,6 +145,5 @@ class Warm:
         results = [parcel.unpacked(self._desk.answers[rank]) for rank in range(size)]
         failures = [result for result in results if isinstance(result, failure.Failure)]
         if failures:
-            self._broken.add(size)
             raise failure.error(failures)
         return results

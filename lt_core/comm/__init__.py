@@ -10,8 +10,9 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | threads | ranks are threads of this process | - |
 | launch, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
 | rendezvous, folders, keeper, host | meeting without a port, and leaving nothing behind | - |
-| output, failure | what ranks print; who failed first | - |
-| processes, groups, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
+| output, failure, parcel | what ranks print; who failed first; what crosses between processes | - |
+| control | an object of the launching process, called from its ranks | - |
+| processes, join, groups, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
 | laws, checks, calls, verbs, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
 | contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |
 | shaped | wires as slow as you say, ports that serve one message at a time | alpha-beta model |
@@ -21,12 +22,13 @@ communicator around a communicator slows its links down or checks what NCCL woul
 
 from typing import TYPE_CHECKING, Any
 
+from lt_core.comm.control import served
 from lt_core.comm.launch import launch, world  # now, lest the module of that name hide the function
 
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
-__all__ = ["Comm", "launch", "world"]
+__all__ = ["Comm", "launch", "served", "world"]
 
 
 def __getattr__(name: str) -> Any:

@@ -52,10 +52,14 @@ class Carrier(NamedTuple):
             self.torch.send([_as_bytes(x)], peer, 0)
         return [self.torch._end_coalescing()]
 
+    def ended(self) -> str:
+        """Why the group was ended, by whichever rank; nothing while it lives."""
+        return self.meeting.settled(f"ended.{self.name}")
+
     def end(self, reason: str) -> None:
         """Free whoever waits in the group, here and on its other ranks, and leave the reason for them."""
         try:
-            self.meeting.end(self.name, reason)
+            self.meeting.settle(f"ended.{self.name}", reason)
         finally:
             if self.backend == "gloo":
                 host.shut(set(self.sockets))
@@ -99,8 +103,7 @@ def _gloo(store: Store, rank: int, size: int, timeout_s: float) -> Any:
 def _nccl(store: Store, rank: int, size: int, timeout_s: float) -> Any:
     options = dist.ProcessGroupNCCL.Options()
     options._timeout = _limit(timeout_s)
-    made = dist.ProcessGroupNCCL(store, rank, size, options)
-    return made
+    return dist.ProcessGroupNCCL(store, rank, size, options)
 
 
 def _noted(made: Any, name: str, meeting: Meeting, device: torch.device, before: set[tuple[int, int]]) -> Carrier:

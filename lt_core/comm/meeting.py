@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import mmap
 import os
-from contextlib import suppress
+import threading
 from pathlib import Path
 from typing import Protocol
 
 from torch._C._distributed_c10d import FileStore, PrefixStore, Store
 
-ENDED = "ended"
-
 
 class Meeting(Protocol):
-    """A place known to all ranks, in which each group has a name."""
+    """A place known to all ranks: a store and a board for each group, and words that are settled once for all."""
 
     def store(self, group: str) -> Store:
         """The store in which the group's ranks exchange their addresses."""
@@ -27,12 +25,12 @@ class Meeting(Protocol):
         """A number for each rank of the group, which it writes and all read; None where they share no memory."""
         ...
 
-    def end(self, group: str, reason: str) -> None:
-        """Write down why the group ends; the first reason stays."""
+    def settle(self, key: str, word: str) -> str:
+        """The word under that key: the first that anybody wrote there, which may be this one."""
         ...
 
-    def ended(self, group: str) -> str:
-        """Why the group was ended; nothing while it lives."""
+    def settled(self, key: str) -> str:
+        """The word under that key; nothing while nobody wrote one."""
         ...
 
 
@@ -52,25 +50,26 @@ class InFolder:
             file.truncate(8 * size)
             return memoryview(mmap.mmap(file.fileno(), 8 * size)).cast("q")
 
-    def end(self, group: str, reason: str) -> None:
-        """A file that appears whole."""
-        written = self._folder / f"reason.{group}.{id(self)}"
-        written.write_text(reason)
+    def settle(self, key: str, word: str) -> str:
+        """A file that appears whole, or not if there is one."""
+        written = self._folder / f"{key}.{threading.get_native_id()}"
+        written.write_text(word)
         try:
-            (self._folder / f"{ENDED}.{group}").hardlink_to(written)
+            (self._folder / key).hardlink_to(written)
         except FileExistsError:
-            return
+            return self.settled(key)
         finally:
             written.unlink()
+        return word
 
-    def ended(self, group: str) -> str:
+    def settled(self, key: str) -> str:
         """What that file says."""
-        path = self._folder / f"{ENDED}.{group}"
+        path = self._folder / key
         return path.read_text() if path.exists() else ""
 
 
 class InStore:
-    """Ranks that torchrun started, on one host or many."""
+    """Ranks that torchrun started, on one host or many. Its store may end with its host: then nothing is settled."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -82,15 +81,16 @@ class InStore:
     def board(self, group: str, size: int) -> memoryview | None:
         """None: they may be on several hosts."""
 
-    def end(self, group: str, reason: str) -> None:
-        """A key of the group's part."""
-        with suppress(RuntimeError):  # the store may have ended with its host: then nobody reads it
-            self.store(group).compare_set(ENDED, "", reason)
-
-    def ended(self, group: str) -> str:
-        """What stands there."""
-        store = self.store(group)
+    def settle(self, key: str, word: str) -> str:
+        """A key of the store."""
         try:
-            return store.get(ENDED).decode() if store.check([ENDED]) else ""
+            return self._store.compare_set(key, "", word).decode()
         except RuntimeError:
-            return "torchrun's store is gone, and with it the host that kept it"
+            return word
+
+    def settled(self, key: str) -> str:
+        """What stands there."""
+        try:
+            return self._store.get(key).decode() if self._store.check([key]) else ""
+        except RuntimeError:
+            return ""

@@ -40,13 +40,13 @@ class Processes:
         self._carrier, self._torch = carrier, carrier.torch
         self._calls = carrier.meeting.board(carrier.name, size)  # how many collectives each rank has begun
         self._ended = ""
-        self._subsets: dict[tuple[int, ...], Comm] = {}
-        self._made: Counter[tuple[int, ...]] = Counter()  # how often: the next one's name, alike on all its ranks
+        self._subsets: dict[tuple[int, ...], Processes] = {}
+        self._asked: Counter[tuple[int, ...]] = Counter()  # how often for each
 
     @property
     def ended(self) -> str:
         """Why it was aborted, here or by a peer; empty while it lives."""
-        return self._ended or self._carrier.meeting.ended(self._carrier.name)
+        return self._ended or self._carrier.ended()
 
     def exchange(self, sends: Ends, receives: Ends) -> None:
         """Send each (tensor, peer) and fill each (buffer, peer): one batch, over when all of it is."""
@@ -90,14 +90,19 @@ class Processes:
         return begun
 
     def subset(self, ranks: Sequence[int]) -> Comm:
-        """A communicator of some ranks, in the order given; the same one again, unless this rank saw it end."""
+        """A communicator of some ranks, in the order given; the same one again unless it has ended meanwhile."""
         chosen = checks.subset(self, ranks)
         self._check_open()
-        known = self._subsets.get(chosen)
-        if known is None or known.ended:  # also if a peer ended it, and we have not heard of it
-            self._made[chosen] += 1
-            known = self._subsets[chosen] = self._subset(chosen)
-        return known
+        if self.rank not in chosen:
+            return Outside(self, chosen)
+        name = f"{self._carrier.name}.{zlib.crc32(repr(chosen).encode()):x}"
+        self._asked[chosen] += 1
+        known, call = self._subsets.get(chosen), self._asked[chosen]
+        word = "the same" if known and not known.ended else "a new one"
+        # The first to come says which, for all: one may see it end when another has already been given it again.
+        if known and self._carrier.meeting.settle(f"asked.{name}.{call}", word) == "the same":
+            return known
+        return self._subset(chosen, f"{name}.{call}")
 
     def abort(self, reason: str) -> None:
         """End this communicator and its subsets: each verb raises `Aborted(reason)`, here and on its peers."""
@@ -120,13 +125,11 @@ class Processes:
         if self._ended:
             raise Aborted(self._ended)
 
-    def _subset(self, chosen: tuple[int, ...]) -> Comm:
-        if self.rank not in chosen:
-            return Outside(self, chosen)
+    def _subset(self, chosen: tuple[int, ...], name: str) -> Processes:
         rank, size = chosen.index(self.rank), len(chosen)
-        name = f"{self._carrier.name}.{zlib.crc32(repr(chosen).encode()):x}.{self._made[chosen]}"
         carrier = groups.some(self._carrier, name, rank, size, self.device, self.timeout_s)
-        return Processes(carrier, rank, size, self.device, self.timeout_s)
+        made = self._subsets[chosen] = Processes(carrier, rank, size, self.device, self.timeout_s)
+        return made
 
     def _exchange(self, sends: Ends, receives: Ends) -> Begun | OnGpu:
         checks.exchange(self, sends, receives)

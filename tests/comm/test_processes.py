@@ -351,6 +351,22 @@ def test_an_ended_subset_is_made_anew_when_asked_for(processes):
     assert processes(2).run(again) == [(False, 2.0)] * 2
 
 
+def quick_to_end(comm):
+    """Rank 1 ends each group as soon as it has it, while the others may not have asked for it yet."""
+    texts = []
+    for turn in range(6):
+        group = comm.subset([2, 0, 1])
+        if comm.rank == 1:
+            group.abort(f"turn {turn}")
+        texts.append(refused(Aborted, group.barrier))
+        comm.barrier()
+    return texts
+
+
+def test_all_are_given_the_same_group_however_early_it_ends(processes):
+    assert processes(3).run(quick_to_end) == [[f"turn {turn}" for turn in range(6)]] * 3
+
+
 def test_a_rank_that_raises_frees_its_peers_and_the_group_lives_on(processes):
     def fails(comm):
         if comm.rank == 1:
