@@ -10,6 +10,7 @@ and a line in `tests/test_laws.py`, whose suite then holds it to formula, simula
 | file | idea | paper |
 |---|---|---|
 | rounds | rounds of messages become a schedule, by one rule | - |
+| checks | what every collective refuses | - |
 | buffers | a dense copy, an alias, a buffer that is used again | - |
 | machine | the one machine that runs them all | - |
 | basic | broadcast, reduce, scatter, gather: one rank and all others | - |

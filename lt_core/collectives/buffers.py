@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -28,11 +26,16 @@ class Scratch:
 
     def __init__(self) -> None:
         self._buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+        self._used = 0
 
-    def pieces(self, like: Tensor, lengths: Sequence[int]) -> Sequence[Tensor]:
-        """A buffer of each length, of the dtype and on the device of `like`; they last until the next call."""
-        kind, total = (like.dtype, like.device), sum(lengths)
-        if kind not in self._buffers or total > self._buffers[kind].numel():
-            with torch.inference_mode(False):  # units differ by one element: room for the longest ones at once
-                self._buffers[kind] = like.new_empty(total + len(lengths))
-        return self._buffers[kind][:total].split_with_sizes(list(lengths))
+    def clear(self) -> None:
+        """Nobody reads the pieces any more."""
+        self._used = 0
+
+    def piece(self, like: Tensor) -> Tensor:
+        """A buffer of as many elements as `like`, of its dtype and on its device, until `clear`."""
+        kind, start, self._used = (like.dtype, like.device), self._used, self._used + like.numel()
+        if kind not in self._buffers or self._used > self._buffers[kind].numel():
+            with torch.inference_mode(False):  # one more: units differ by one element
+                self._buffers[kind] = like.new_empty(self._used + 1)
+        return self._buffers[kind][start : self._used]

@@ -4,12 +4,14 @@ import pytest
 import torch
 
 from lt_core.base.action import Op
-from lt_core.base.errors import Misuse, RankError, UserError
+from lt_core.base.errors import Misuse, RankError, ScheduleError, UserError
 from lt_core.base.trace import Trace
 from lt_core.base.traffic import Traffic
 from lt_core.collectives import Scratch, all_reduce, naive, of_rounds, ring, run
-from lt_core.collectives.machine import Machine, units
+from lt_core.collectives.checks import units
+from lt_core.collectives.machine import Machine
 from lt_core.collectives.rounds import ADD, COPY, Message
+from tests.typed import typed
 
 
 class Wire:
@@ -137,6 +139,38 @@ def test_tensors_without_elements_come_back_in_their_shape(ranks, algorithm, siz
     assert ranks(size).run(empties, algorithm.schedule) == [(shapes, 0)] * size
 
 
+OUT_OF_TURN = typed("0: 0COPY1<1 1SEND0>1\n1: 1COPY0<0 0SEND1>0", {"0COPY1<1": "1SEND0>1", "0SEND1>0": "1COPY0<0"})
+
+
+def swapped(comm):
+    x = torch.tensor([1, 2]) + 10 * comm.rank
+    run(comm, x, OUT_OF_TURN)
+    return x.tolist()
+
+
+def test_a_schedule_that_is_no_list_of_rounds(ranks):
+    """What rank 0 waits for first comes only after what it sends last."""
+    assert ranks(2).run(swapped) == [[11, 2], [11, 2]]
+
+
+class Full(Scratch):
+    """A machine whose memory is used up."""
+
+    def piece(self, like):
+        raise MemoryError("nothing left")
+
+
+def broken(comm, trace):
+    run(comm, torch.zeros(6), ring.schedule(comm.size), trace, scratch=Full() if comm.rank == 1 else None)
+
+
+@pytest.mark.parametrize("trace", [None, Trace("ring")], ids=["", "traced"])
+def test_an_error_of_one_rank_ends_the_others_at_once(ranks, trace):
+    with pytest.raises(RankError) as error:
+        ranks(3).run(broken, trace)
+    assert (error.value.rank, error.value.kind, error.value.message) == (1, "MemoryError", "nothing left")
+
+
 def scalars(comm):
     with torch.inference_mode():
         below = all_reduce(comm, torch.tensor(1.0 + comm.rank), ring.schedule(comm.size))
@@ -196,10 +230,20 @@ def wrong_buffer(comm):
     run(comm, torch.zeros(3, 2).t(), ring.schedule(comm.size))
 
 
+def twins(comm):
+    run(comm, torch.zeros(3), typed("0: 0SEND0>1 0SEND0>1\n1: 0ADD0<0 0ADD0<0"))
+
+
+def wrong_cut(comm):
+    run(comm, torch.zeros(3), ring.schedule(comm.size), cut=1)
+
+
 @pytest.mark.parametrize(
     ("fn", "kind", "text"),
     [
         (wrong_size, UserError, "ring is a schedule for 3 ranks; got 2 ranks in this communicator; expected 3"),
+        (twins, ScheduleError, "typed: 0SEND0>1 of rank 0 occurs twice"),
+        (wrong_cut, UserError, "ring has 2 units; got a tensor cut in 1; expected at least 2"),
         (wrong_buffer, Misuse, "ring: the tensor is strided; got shape"),
     ],
 )
