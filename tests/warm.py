@@ -5,14 +5,13 @@ in time, all of them are, and the test that did it pays for that.
 """
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from lt_core.base.errors import Deadline
-from lt_core.comm import Comm, failure, launch, parcel
+from lt_core.comm import Comm, failure, host, launch, parcel
 from lt_core.comm.contract import under_contract
 from lt_core.comm.control import served
 
@@ -25,7 +24,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._number, self._job, self._closed = 0, (0, b""), False
+        self._number, self._job, self.closed = 0, (0, b""), False
         self.pids: dict[int, int] = {}
         self.answers: dict[int, bytes] = {}
 
@@ -38,8 +37,8 @@ class Desk:
     def fetch(self, last: int) -> tuple[int, int, bytes] | None:
         """The job after number `last`, as (number, size, call), once it is there; None once none will come."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._number > last)
-            return None if self._closed else (self._number, *self._job)
+            self._changed.wait_for(lambda: self.closed or self._number > last)
+            return None if self.closed else (self._number, *self._job)
 
     def bring(self, rank: int, number: int, answer: bytes) -> None:
         """What a rank made of a job."""
@@ -57,12 +56,12 @@ class Desk:
     def wait(self, ready: Callable[[], bool], timeout_s: float) -> None:
         """Hold until something is so, the desk is closed, or the time is over."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or ready(), timeout_s)
+            self._changed.wait_for(lambda: self.closed or ready(), timeout_s)
 
     def close(self) -> None:
         """Send everybody home."""
         with self._changed:
-            self._closed = True
+            self.closed = True
             self._changed.notify_all()
 
 
@@ -93,8 +92,9 @@ class Warm:
     """The launch, in a thread of this process. Close it."""
 
     def __init__(self, backend: str) -> None:
-        self._desk, self._error = Desk(), BaseException()
-        self._thread = threading.Thread(target=self._launch, args=(backend,), name="warm group")
+        self._desk = Desk()
+        self._error: BaseException = Deadline(f"{RANKS} ranks were not up within {START_S} s")
+        self._thread = threading.Thread(target=self._launch, args=(backend,), name="warm group", daemon=True)
         self._thread.start()
         self._desk.wait(lambda: len(self._desk.pids) == RANKS, START_S)
         if len(self._desk.pids) < RANKS:
@@ -121,11 +121,12 @@ class Warm:
         """Let the ranks leave."""
         self._desk.close()
         self._thread.join(30)
+        if self.lives:
+            self.end()
 
     def end(self) -> None:
         """End the ranks, by id, whatever they do."""
-        for pid in self._desk.pids.values():
-            os.kill(pid, signal.SIGKILL)
+        host.end(lambda: list(self._desk.pids.values()))
         self._thread.join(30)
 
     def _launch(self, backend: str) -> None:
@@ -136,14 +137,17 @@ class Warm:
         self._desk.close()
 
     def _results(self, size: int) -> list[Any]:
-        silent = [rank for rank in range(size) if rank not in self._desk.answers]
-        if silent and not self.lives:
+        answers = {rank: parcel.unpacked(answer) for rank, answer in self._desk.answers.items()}
+        failures = [answer for answer in answers.values() if isinstance(answer, failure.Failure)]
+        silent = [rank for rank in range(size) if rank not in answers]
+        if silent and self._desk.closed:  # the launch itself has ended
+            self._thread.join(30)
             raise self._error
         if silent:
             self.end()
-            raise Deadline(f"ranks {silent} did not answer within {ANSWER_S} s, so all 8 were ended")
-        results = [parcel.unpacked(self._desk.answers[rank]) for rank in range(size)]
-        failures = [result for result in results if isinstance(result, failure.Failure)]
+        said = f"ranks {silent} did not answer within {ANSWER_S} s, so all {RANKS} were ended" if silent else ""
         if failures:
-            raise failure.error(failures)
-        return results
+            raise failure.error(failures, said)
+        if silent:
+            raise Deadline(said)
+        return [answers[rank] for rank in range(size)]
