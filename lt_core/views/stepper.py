@@ -25,7 +25,7 @@ from lt_core.views.style import SUBTITLE, TITLE, titled
 
 LARGE, DENSE, SMALL = Look(52, 14, 12, 0.37, news=True), Look(32, 10, 8), Look(28, 12, 7)
 GAP = 0.7  # of a column, between two tables
-MOST = 8  # tables in the picture of all phases; where a table has more ranks, one is enough
+MOST = 8  # ranks or chunks of a table that is drawn large; half as many where it stands beside others
 
 
 def stepper(trace: Trace, *, add: str = "add", copy: str = "copy") -> None:
@@ -102,11 +102,11 @@ def _placed(several: Phases, numbers: Sequence[int], headings: Iterable[str]) ->
 
 
 def _telling(several: Phases) -> list[int]:
-    """All phases where there is room; else the start and the end of each stretch; of wide tables one."""
-    if len(several.phases) <= MOST and several.ranks <= MOST // 2:
-        return list(range(len(several.phases)))
-    ends = [run[-1] for run in stretches(several)][: MOST - 1]
-    return [0, *ends] if several.ranks <= MOST else ends[:1] or [0]
+    """The start, the first round and the end of each stretch; of wide tables only where the first stretch ends, for the
+    picture of a committed notebook is to be light."""
+    runs = stretches(several)
+    ends = [run[-1] for run in runs]
+    return sorted({0, *runs[0][:1], *ends[:4]}) if runs and several.ranks <= MOST // 2 else ends[:1] or [0]
 
 
 def _under(several: Phases, how: str) -> str:
