@@ -88,6 +88,11 @@ def test_how_errors_led_to_another_is_told():
     assert first < link < second
 
 
+def test_a_script_that_gave_up_is_an_own_error():
+    told = failure.error([of(0, 1.0, SystemExit(3))])
+    assert (told.kind, told.message, type(told.__cause__)) == ("SystemExit", "3", SystemExit)
+
+
 def test_an_exception_that_cannot_be_pickled_still_says_what_it_is():
     class Stubborn(Exception):
         def __init__(self, one, two):

@@ -38,6 +38,12 @@ def test_a_rank_that_dies_before_it_speaks_is_known_from_torchruns_log(played):
         played(script).finish(30)
 
 
+def test_a_rank_that_exits_by_itself_is_told_with_its_last_line(played):
+    rank = "sh -c 'sleep 0.1; echo last words > $0/stderr.0; exit 7' $0 & "
+    with pytest.raises(RankError, match="rank 0 failed first: died: exit code 7; its last line: last words"):
+        played(rank + "say started $!; say ready $!; exec sleep 60").finish(30)
+
+
 def test_what_does_not_come_up_is_named(played):
     with pytest.raises(Deadline, match=r"ranks \[0\] were not ready after 0.05 s"):
         played("sleep 60").finish(0.05)
