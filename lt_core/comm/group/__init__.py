@@ -7,12 +7,14 @@
 |---|---|
 | group | the face: run a cell, restart, stop, status |
 | cell | what is asked and answered, as plain data |
-| members | the processes of one start, as the kernel sees them: keeper, torchrun, ranks |
-| turn, verdict | one cell under way: who answered, who failed first, who can never be met |
+| start, standing | how a group comes up; how it mends itself between cells |
+| tree, members | the processes of one start: keeper and torchrun; ranks, and what they say |
+| turn, stuck, verdict | one cell under way: who answered, who failed first, who can never be met |
 | report | where everybody is: in a collective, in a line of the cell, stopped, gone |
 | ears, streams, fold | what ranks print: whole lines, bounded, one where all say the same |
 | wire, pages | messages that are checked before they are read; pages that are read without asking |
-| rank, body, world, checked, desk | a rank's own process: the cell's code, the communicator, signals |
+| rank, seat, body, source, world, checked, desk | a rank's own process: the cell's code, the communicator, signals |
+| interrupts, given | the user's interrupt; the kernel's objects on their way to the ranks |
 | found, room | the groups of this user; whether there is memory for another |
 """
 

@@ -8,12 +8,12 @@ import sys
 import types
 from collections.abc import Iterable
 from contextlib import suppress
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
 import torch
 
-import lt_core
 from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text
 from lt_core.comm import parcel
@@ -31,7 +31,7 @@ class Body:
         module = types.ModuleType("__main__")  # so that what a cell defines can be found, and pickled, as a script's
         sys.modules["__main__"] = module
         self.names: dict[str, Any] = module.__dict__
-        self.names.update(rank=rank, torch=torch, lt=lt_core)
+        self.names.update(rank=rank, torch=torch, lt=import_module("lt_core"))
         self._running = False
         signal.signal(signal.SIGINT, self._interrupt)
 
@@ -73,7 +73,7 @@ class Body:
 def flush(streams: Iterable[Any]) -> None:
     """Write out what Python code has printed, whatever the user has made of the streams."""
     for stream in streams:
-        with suppress(AttributeError, ValueError):  # no stream at all, or closed
+        with suppress(AttributeError, ValueError, OSError):  # no stream at all, or closed
             stream.flush()
 
 

@@ -1,6 +1,6 @@
-"""The processes of one start as the kernel sees them: who lives, who says what, and how all of them end.
+"""The ranks of one start as the kernel sees them: who lives, who says what.
 
-kernel -> keeper -> torchrun -> ranks -> what they started
+Each has two lines to the kernel: its own, on which jobs and replies go, and its desk's, which is always answered.
 """
 
 from __future__ import annotations
@@ -8,15 +8,10 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import IO, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import zmq
 
@@ -26,8 +21,8 @@ from lt_core.comm.folders import Folder
 from lt_core.comm.group import wire
 from lt_core.comm.group.cell import Ask, Hello, Told
 from lt_core.comm.group.ears import Ears
+from lt_core.comm.group.tree import Tree
 
-KEEPER = Path(__file__).parents[1] / "keeper.py"
 POLL_S = 0.1  # how often ranks are looked after where the system does not tell that one has ended
 
 
@@ -39,16 +34,16 @@ class Death(NamedTuple):
 
 
 class Members:
-    """A started group's processes, its wire and its pipes; `close` ends all of it."""
+    """A group's ranks, with their wire, their pipes and the tree of their processes; `close` ends all of it."""
 
     def __init__(self, folder: Folder, size: int) -> None:
         self.folder, self.size = folder.path, size
         self.pids: dict[int, int] = {}
         self.deaths: dict[int, Death] = {}
-        self.ended = ""  # why the keeper has ended, once it has
         self.refused = 0  # messages with a wrong key
         self.ears = Ears(self.folder, size)
-        self._lock, self._process = folder.lock, os.getpid()
+        self.tree = Tree(folder, self.ears)
+        self._process = os.getpid()
         self._wire = wire.Wire(wire.new_key(self.folder))
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
@@ -60,22 +55,14 @@ class Members:
         self._poller.register(self.ears.woken, zmq.POLLIN)
         self._watched: dict[int, int] = {}
         self._inbox: list[object] = []
-        self._log: IO[bytes] = open(self.folder / "torchrun.log", "w+b")  # noqa: SIM115
-        self.keeper: subprocess.Popen[bytes] | None = None
-        self._closing = threading.Event()
 
-    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start torchrun with the keeper above it, which alone holds the folder's lock from now on."""
-        keeper = [sys.executable, "-S", "-E", str(KEEPER), str(os.getpid())]
-        self.keeper = subprocess.Popen(
-            [*keeper, *command], env={**environment, host.MARK: str(self.folder)}, pass_fds=[self._lock],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True,
-        )  # fmt: skip
-        os.close(self._lock)
-        self._lock = -1
-        assert self.keeper.stdout
-        self.ears.on(self.keeper.stdout.fileno(), self._keeper_ended)
-        self.ears.start()
+    def welcome(self, hello: Hello) -> None:
+        """A rank is there: look after its process from now on."""
+        self.pids[hello.rank] = hello.pid
+        watched = host.watch(hello.pid)
+        if watched is not None:
+            self._watched[watched] = hello.rank
+            self._poller.register(watched, zmq.POLLIN)
 
     def send(self, ranks: Iterable[int], message: object, to: str = "rank") -> None:
         """Say something to ranks, or to their desks."""
@@ -124,54 +111,28 @@ class Members:
                 except ProcessLookupError:
                     continue
 
-    def watch(self, hello: Hello) -> None:
-        """A rank is there: look after its process from now on."""
-        self.pids[hello.rank] = hello.pid
-        watched = host.watch(hello.pid)
-        if watched is not None:
-            self._watched[watched] = hello.rank
-            self._poller.register(watched, zmq.POLLIN)
-
     def failures(self) -> list[Failure]:
         """The deaths, told as failures."""
-        logged = dict(re.findall(r"exitcode: (-?\d+)\) local_rank: (\d+)", self.log()))
-        codes = {int(rank): int(code) for code, rank in logged.items()}
+        logged = re.findall(r"exitcode: (-?\d+)\) local_rank: (\d+)", self.tree.log())
+        codes = {int(rank): int(code) for code, rank in logged}
         return [
             failure.of_death(r, death.at_s, codes.get(r) if death.code is None else death.code, self.ears.last_words(r))
             for r, death in self.deaths.items()
         ]
 
-    def log(self) -> str:
-        """What torchrun said."""
-        return os.pread(self._log.fileno(), 1 << 20, 0).decode(errors="replace")
-
     def close(self) -> None:
         """End every process, remove the folder, leave no descriptor open."""
         if os.getpid() != self._process:  # a fork of the kernel: none of this is its own
             return
-        self._closing.set()
         try:
-            if self.keeper:
-                self._end(self.keeper)
+            self.tree.end()
         finally:
             self.ears.close()
             self._socket.close(0)
             self._context.term()
-            self._log.close()
-            for fd in (*self._watched, *([self._lock] if self._lock >= 0 else [])):
+            for fd in self._watched:
                 os.close(fd)
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _end(self, keeper: subprocess.Popen[bytes]) -> None:
-        assert keeper.stdin and keeper.stdout
-        keeper.terminate()
-        keeper.stdin.close()
-        try:
-            keeper.wait(host.END_S + 1)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-            keeper.wait()
-        host.end(lambda: host.marked(self.folder))
+            self.tree.close()
 
     def _unwatched(self) -> set[int]:
         return set(self.pids) - set(self._watched.values()) - set(self.deaths)
@@ -195,14 +156,3 @@ class Members:
             self._poller.unregister(fd)
             del self._watched[fd]
             os.close(fd)
-
-    def _keeper_ended(self) -> None:
-        """In the ears' thread: nothing of the group may outlive its keeper, however that ended."""
-        assert self.keeper and self.keeper.stdout
-        said = os.read(self.keeper.stdout.fileno(), 100).decode().split()
-        self.ears.off(self.keeper.stdout.fileno())
-        self.ended = f"torchrun ended ({said[1]})" if said else "it was ended from outside"
-        if not self._closing.is_set():
-            host.end(lambda: host.marked(self.folder))
-            shutil.rmtree(self.folder, ignore_errors=True)
-        self.ears.wake()

@@ -32,7 +32,7 @@ class Spot(NamedTuple):
     call: str
 
     def __str__(self) -> str:
-        return f"{self.call} at line {self.line}" if self.line else self.call or "no Python code"
+        return f"{self.call} at line {self.line}" if self.line else self.call
 
 
 def report(members: Members, pages: Watched, cell: Cell, ranks: Sequence[int], open_: Sequence[int]) -> str:
@@ -65,7 +65,7 @@ def stuck_text(members: Members, cell: Cell, ranks: Sequence[int]) -> str:
     if not ranks:
         return ""
     where = spots(members, cell, ranks)
-    return "; ".join(f"rank {rank} is still in {where[rank]}{_state(members, rank)}" for rank in ranks)
+    return "; ".join(f"rank {rank} is {_busy(members, rank, where[rank])}" for rank in ranks)
 
 
 def progress(pages: Watched, open_: Sequence[int], done: Sequence[int]) -> str:
@@ -101,7 +101,12 @@ def _said(pages: Watched, rank: int, spot: Spot, flight: object) -> str:
     if raw:
         return f"waits in torch.distributed's own {raw[0]}: {spot}"
     unheard = "; its control thread does not answer" if flight is None else ""
-    return f"is in no collective: {spot}{unheard}"
+    return f"is in no collective{f': {spot}' if spot.call else ''}{unheard}"
+
+
+def _busy(members: Members, rank: int, spot: Spot) -> str:
+    state = _state(members, rank).removeprefix(", ")
+    return f"still in {spot}" if spot.call else state or "busy where no Python is"
 
 
 def _state(members: Members, rank: int) -> str:

@@ -7,13 +7,22 @@ from types import CodeType
 
 
 def compiled(text: str, name: str) -> tuple[CodeType, CodeType | None]:
-    """The statements of a cell, and its last expression unless a semicolon silences it. Errors: `SyntaxError`."""
+    """The statements of a cell, and its last expression unless a semicolon silences it."""
     tree, last = ast.parse(text, name), None
     final = tree.body[-1] if tree.body else None
     if isinstance(final, ast.Expr) and not text.rstrip().endswith(";"):
         last = compile(ast.Expression(final.value), name, "eval", dont_inherit=True)
         tree.body.pop()
     return compile(tree, name, "exec", dont_inherit=True), last
+
+
+def check(text: str, name: str) -> None:
+    """Errors: `SyntaxError` for a text that no rank could run."""
+    try:
+        compile(text, name, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        error.text = error.text or line_at(text, error.lineno or 0)  # Python looks for it in a file of that name
+        raise
 
 
 def call_at(text: str, line: int) -> str:

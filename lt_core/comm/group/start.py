@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from lt_core.base.cluster import Wire
 from lt_core.base.errors import Deadline, UserError
@@ -18,14 +19,18 @@ from lt_core.comm.group.members import Members
 from lt_core.comm.launch import environment, inside, torchrun
 
 RANK = Path(__file__).with_name("rank.py")
+LOOK_S = 0.1  # how often it is looked for an interrupt, or torchrun's end
 FLIGHT = {"TORCH_FR_BUFFER_SIZE": "64"}  # torch's flight recorder: the last collectives of each rank
 
 
-class Plan:
+class Plan(NamedTuple):
     """What a group is asked to be."""
 
-    def __init__(self, size: int, backend: str, owner: str, shape: Wire | None, alone: bool) -> None:
-        self.size, self.backend, self.owner, self.shape, self.alone = size, backend, owner, shape, alone
+    size: int
+    backend: str
+    owner: str
+    shape: Wire | None
+    alone: bool
 
 
 def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Members:
@@ -44,9 +49,9 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Memb
         if plan.alone:
             refuse_second(status)
         _leave_facts(plan, members, timeout_s)
-        members.start(torchrun(members.folder, plan.size, RANK), environment(plan.size) | FLIGHT)
-        assert members.keeper
-        found.write(status._replace(keeper=members.keeper.pid))
+        members.tree.start(torchrun(members.folder, plan.size, RANK), environment(plan.size) | FLIGHT)
+        members.ears.start()
+        found.write(status._replace(keeper=members.tree.keeper))
         _meet(members, timeout_s, interrupted)
     except BaseException:
         members.close()
@@ -88,16 +93,15 @@ def _leave_facts(plan: Plan, members: Members, timeout_s: float) -> None:
 def _meet(members: Members, timeout_s: float, interrupted: Callable[[], bool]) -> None:
     until_s = time.monotonic() + timeout_s
     while len(members.pids) < members.size:
-        for message in members.hear(until_s - time.monotonic()):
+        for message in members.hear(min(LOOK_S, until_s - time.monotonic())):
             if isinstance(message, Hello):
-                members.watch(message)
+                members.welcome(message)
         said = "".join(f"\n  {line.text}" for line in members.ears.take() if line.stream == "err")
         if interrupted():
             raise Interrupted("interrupted while the group started; it was ended")
-        if members.ended or members.deaths:
-            raise RuntimeError(
-                f"the group did not start: {members.ended or 'a rank died'}{said}\n{members.log()[-2000:]}"
-            )
+        if members.tree.ended or members.deaths:
+            why = members.tree.ended or "a rank died"
+            raise RuntimeError(f"the group did not start: {why}{said}\n{members.tree.log()[-2000:]}")
         if time.monotonic() > until_s:
             missing = sorted(set(range(members.size)) - set(members.pids))
-            raise Deadline(f"ranks {missing} were not ready after {timeout_s:g} s{said}\n{members.log()[-2000:]}")
+            raise Deadline(f"ranks {missing} were not ready after {timeout_s:g} s{said}\n{members.tree.log()[-2000:]}")

@@ -85,9 +85,9 @@ class Turn:
 
     def _over(self, now_s: float) -> bool:
         members = self.members
-        if members.deaths or members.ended:
+        if members.deaths or members.tree.ended:
             first_s = min((death.at_s for death in members.deaths.values()), default=now_s)
-            return not self.open or now_s >= first_s + OTHERS_S
+            return bool(members.tree.ended) or now_s >= first_s + OTHERS_S
         if self.open:
             return bool(self._out_s) and now_s >= self._out_s + GIVE_UP_S
         failures = [reply.failure for reply in self.replies.values() if reply.failure]

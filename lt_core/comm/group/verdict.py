@@ -10,6 +10,7 @@ from lt_core.comm import failure
 from lt_core.comm.failure import Failure
 from lt_core.comm.group.cell import Cell, Interrupted, Outcome
 from lt_core.comm.group.report import stuck_text
+from lt_core.comm.group.tree import OUTSIDE
 from lt_core.comm.group.turn import Turn
 
 
@@ -37,10 +38,10 @@ def verdict(turn: Turn) -> Verdict:
 
 
 def _lost(turn: Turn) -> str:
-    if turn.members.deaths:
+    if turn.members.deaths and turn.members.tree.ended != OUTSIDE:
         died = failure.first(turn.members.failures())
         return f"rank {died.rank} {died.kind}: {died.message}"
-    return turn.members.ended
+    return turn.members.tree.ended
 
 
 def _interrupted(turn: Turn) -> str:
@@ -56,7 +57,7 @@ def _stuck(turn: Turn) -> RankError:
 
 
 def _failed(turn: Turn, failures: list[Failure], lost: str) -> BaseException:
-    if not failures:
+    if lost == OUTSIDE or not failures:
         return RuntimeError(f"the group is no more: {lost}")
     still = stuck_text(turn.members, turn.cell, turn.open) if not lost else ""
     told = failure.error(failures, still)

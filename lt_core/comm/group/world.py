@@ -67,6 +67,7 @@ class World:
         """End everything: peers that wait for this rank are freed."""
         self.free(reason)
         join.leave()
+        self._sockets &= host.sockets()
         self.comm = self._whole = None
 
     def free(self, reason: str) -> int:

@@ -1,0 +1,86 @@
+"""A group that stands, from one start to its end: it takes one cell after another, and mends itself in between."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+from lt_core.comm.group.cell import Cell, Interrupted, Job, Line, Outcome, Renew, Reply
+from lt_core.comm.group.members import Members
+from lt_core.comm.group.pages import Watched, generation_folder
+from lt_core.comm.group.report import stuck_text
+from lt_core.comm.group.tree import OUTSIDE
+from lt_core.comm.group.turn import Screen, Turn
+from lt_core.comm.group.verdict import verdict
+
+MARKS_S = 1.0  # how long the output of ranks that come out of an old cell is waited for
+
+
+class Standing:
+    """The ranks of one start. `over`: why it takes no further cell, once that is so."""
+
+    def __init__(self, members: Members) -> None:
+        self.members, self.over = members, ""
+        self._pages = Watched(members.folder, members.size)
+        self._everyone = tuple(range(members.size))
+        self._number = self._generation = 0
+        self._broken = False  # its communicators are to be made anew
+        self._busy: dict[int, Cell] = {}  # ranks that have not come out of an earlier cell
+
+    def look(self, within_s: float = 0.0) -> str:
+        """Why it takes no further cell, or nothing. Answers to earlier cells are noted: who gave one is free."""
+        members = self.members
+        for message in members.hear(within_s):
+            if isinstance(message, Reply):
+                self._busy.pop(message.rank, None)
+        if members.deaths or members.tree.ended:
+            died = [f"rank {f.rank} {f.kind}: {f.message}" for f in members.failures()]
+            self.over = self.over or (died[0] if died and members.tree.ended != OUTSIDE else members.tree.ended)
+        return self.over
+
+    def run(self, cell: Cell, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen) -> Outcome:
+        """What these ranks make of the cell."""
+        if self._busy:
+            self._wait_for_busy(screen)
+        if self._broken:
+            self._renew(cell, screen)
+        job = Job(self._next(), cell.text, cell.name, dict(given), cell.wanted, cell.timeout_s)
+        return self._turn(cell, ranks, job, screen)
+
+    def _renew(self, cell: Cell, screen: Screen) -> None:
+        """New communicators, in a folder that nobody has written to; all variables stay."""
+        self._generation += 1
+        nothing = cell._replace(wanted=())
+        self._turn(nothing, self._everyone, Renew(self._next(), self._generation, cell.timeout_s), screen)
+        self._pages.forget()
+        shutil.rmtree(generation_folder(self.members.folder, self._generation - 1), ignore_errors=True)
+
+    def _turn(self, cell: Cell, ranks: tuple[int, ...], job: Job | Renew, screen: Screen) -> Outcome:
+        turn = Turn(self.members, self._pages, cell, job.number, self._generation, ranks)
+        self.members.ears.begin()
+        self.members.send(ranks, job)
+        self._broken = True
+        try:
+            turn.run(screen)
+        finally:
+            self._busy = dict.fromkeys(turn.open, cell)
+        came = verdict(turn)
+        self._broken, self.over = came.broken, came.lost
+        if came.error:
+            raise came.error
+        assert came.outcome
+        return came.outcome
+
+    def _wait_for_busy(self, screen: Screen) -> None:
+        ranks = tuple(self._busy)
+        screen.show(Line((), "err", f"waiting: {stuck_text(self.members, self._busy[ranks[0]], ranks)}"))
+        while self._busy and not self.look(within_s=1.0):
+            self.members.ears.take()
+            if screen.interrupted():
+                self.over = "it was ended by a second interrupt"
+                raise Interrupted("interrupted again: the group was ended, and its variables with it")
+        self.members.ears.marked(ranks, self._number, MARKS_S)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number

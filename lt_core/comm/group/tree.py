@@ -1,0 +1,84 @@
+"""A group's processes from the root: the keeper, which the kernel starts, watches, and ends.
+
+kernel -> keeper -> torchrun -> ranks -> what they started
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from lt_core.comm import host
+from lt_core.comm.folders import Folder
+from lt_core.comm.group.ears import Ears
+
+OUTSIDE = "it was ended from outside"
+KEEPER = Path(__file__).parents[1] / "keeper.py"
+
+
+class Tree:
+    """The keeper and all below it. `ended`: why it has ended, once it has, whoever did it."""
+
+    def __init__(self, folder: Folder, ears: Ears) -> None:
+        self.ended = ""
+        self.keeper = 0
+        self._folder, self._lock, self._ears = folder.path, folder.lock, ears
+        self._log: IO[bytes] = open(self._folder / "torchrun.log", "w+b")  # noqa: SIM115
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closing = threading.Event()
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start torchrun with the keeper above it, which alone holds the folder's lock from now on."""
+        keeper = [sys.executable, "-S", "-E", str(KEEPER), str(os.getpid())]
+        self._process = subprocess.Popen(
+            [*keeper, *command], env={**environment, host.MARK: str(self._folder)}, pass_fds=[self._lock],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True,
+        )  # fmt: skip
+        os.close(self._lock)
+        self._lock, self.keeper = -1, self._process.pid
+        assert self._process.stdout
+        self._ears.on(self._process.stdout.fileno(), self._note_end)
+
+    def log(self) -> str:
+        """What torchrun said."""
+        return os.pread(self._log.fileno(), 1 << 20, 0).decode(errors="replace")
+
+    def end(self) -> None:
+        """End every process."""
+        self._closing.set()
+        if self._process:
+            assert self._process.stdin
+            self._process.terminate()
+            self._process.stdin.close()
+            try:
+                self._process.wait(host.END_S + 1)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            host.end(lambda: host.marked(self._folder))  # there are some only where the keeper itself was ended
+
+    def close(self) -> None:
+        """Close what is open, remove the folder; the ears are closed already."""
+        if self._process and self._process.stdout:
+            self._process.stdout.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._log.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _note_end(self) -> None:
+        """In the ears' thread: nothing of the group may outlive its keeper, however that ended."""
+        assert self._process and self._process.stdout
+        said = os.read(self._process.stdout.fileno(), 100).decode().split()
+        self._ears.off(self._process.stdout.fileno())
+        self.ended = f"torchrun ended with {said[1]}" if said else OUTSIDE
+        self._ears.wake()
+        if not self._closing.is_set():
+            host.end(lambda: host.marked(self._folder))
+            shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,145 @@
+"""Clause 4: an interrupt gives the prompt back within a second, and the ranks live on, unless nobody can stop them."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from lt_core.comm.group import Interrupted
+
+pytestmark = pytest.mark.processes
+
+
+class Screen(list):
+    """Lines as they come; a moment after both ranks have said "go", Interrupt is pressed."""
+
+    def __init__(self):
+        super().__init__()
+        self.gone, self.pressed_s = set(), 0.0
+
+    def append(self, line):
+        super().append(line)
+        if line.text == "go" and not {0, 1} <= self.gone:
+            self.gone |= set(line.ranks)
+            if {0, 1} <= self.gone:
+                threading.Timer(0.3, self.press).start()
+
+    def press(self):
+        self.pressed_s = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def interrupted(cell):
+    """Run a cell and interrupt it; `seconds`: from there to the prompt."""
+
+    def run(text):
+        screen = Screen()
+        seen = cell(text, lines=screen)
+        assert screen.pressed_s, seen
+        return seen._replace(seconds=time.monotonic() - screen.pressed_s)
+
+    return run
+
+
+GO = "kept = rank\nprint('go', flush=True)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import time\ntime.sleep(60)", "while True: pass", "comm.barrier() if rank else __import__('time').sleep(60)",
+     "comm.exchange([], [(torch.ones(1), 1 - rank)])", "pair = comm.subset([1, 0])\npair.exchange([], [(torch.ones(1), 1 - pair.rank)])",
+     "import torch.distributed as d\nd.recv(torch.ones(1), 1 - rank)"],
+)  # fmt: skip
+def test_ranks_that_python_or_gloo_holds_are_stopped_and_live_on(group, cell, interrupted, text):
+    seen = interrupted(GO + text)
+    assert isinstance(seen.error, Interrupted) and isinstance(seen.error, KeyboardInterrupt)
+    assert str(seen.error) == "the cell was interrupted"
+    assert seen.seconds < 1
+    pids = group.status().pids
+    again = cell("x = torch.ones(1)\ncomm.all_reduce(x)\nkept, x.item()")
+    assert again.values == {r: f"({r}, 2.0)" for r in (0, 1)} and again.lines == []
+    assert group.status().pids == pids
+
+
+def test_the_next_cell_shows_none_of_the_old_output(cell, interrupted):
+    text = (
+        "import sys, time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n"
+        "    if rank: time.sleep(1.5)\n    print('old')\n    raise"
+    )
+    seen = interrupted(GO + text)
+    assert str(seen.error).startswith("the cell was interrupted: rank 1 is still in time.sleep at line ")
+    assert seen.seconds < 1
+    again = cell("print('new')")
+    assert [line.text.partition(":")[0] for line in again.lines] == ["waiting", "new"]
+
+
+LONG = (
+    "import time\nkept, x = rank, torch.randn(3000, 3000)\n"
+    "print('go', flush=True)\n"
+    "if rank == 1:\n    y = torch.linalg.svd(x)\nelse:\n    time.sleep(60)"
+)
+
+
+def test_a_rank_in_long_cpp_cannot_be_stopped_and_is_waited_for(group, cell, interrupted):
+    seen = interrupted(LONG)
+    said = str(seen.error)
+    assert said.startswith("the cell was interrupted: rank 1 is still in torch.linalg.svd at line 5")
+    assert said.endswith("; the next cell waits for it, %torchrun restart does not") and seen.seconds < 1
+    pids = group.status().pids
+    again = cell("kept", timeout_s=100)
+    assert again.values == {0: "0", 1: "1"} and group.status().pids == pids
+    assert again.lines[0].ranks == () and again.lines[0].text.startswith("waiting: rank 1 is still in torch.linalg.svd")
+
+
+def test_a_second_interrupt_ends_what_the_first_could_not(group, cell, interrupted):
+    deaf = "import time\nwhile rank == 1:\n    try:\n        time.sleep(60)\n    except BaseException:\n        pass"
+    seen = interrupted(GO + deaf)
+    assert "rank 1 is still in time.sleep at line 6" in str(seen.error) and seen.seconds < 1
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    again = cell("kept")
+    assert str(again.error) == "interrupted again: the group was ended, and its variables with it"
+    assert not group.alive
+    fresh = cell("'kept' in dir()")
+    assert fresh.values == {0: "False", 1: "False"}
+    assert fresh.lines[0].text.endswith("without the variables: it was ended by a second interrupt")
+
+
+def test_a_stopped_rank_is_named_and_restart_ends_it(group, cell, interrupted):
+    text = GO + "import os, signal\nif rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ncomm.barrier()"
+    seen = interrupted(text)
+    assert str(seen.error).startswith("the cell was interrupted: rank 1 is stopped") and seen.seconds < 1
+    pids = group.status().pids
+    group.restart()
+    assert cell("rank").values == {0: "0", 1: "1"} and not set(pids) & set(group.status().pids)
+
+
+def test_an_interrupt_while_the_group_starts_ends_it(group, cell):
+    group.stop()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    seen = cell("1")
+    assert str(seen.error) == "interrupted while the group started; it was ended" and seen.seconds < 3
+    assert not group.alive and cell("1").values == {0: "1", 1: "1"}
+
+
+def test_a_rank_between_cells_takes_no_interrupt(group, cell):
+    cell("kept = 5")
+    for pid in group.status().pids:
+        os.kill(pid, signal.SIGINT)
+    assert cell("kept").values == {0: "5", 1: "5"}
+
+
+def test_the_kernels_own_handler_is_back_after_a_cell(cell):
+    before = signal.getsignal(signal.SIGINT)
+    cell("1")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_cell_may_be_run_from_another_thread(cell):
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(cell("rank").values))
+    thread.start()
+    thread.join()
+    assert seen == [{0: "0", 1: "1"}]
