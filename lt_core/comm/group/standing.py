@@ -9,9 +9,8 @@ from lt_core.comm.group.cell import Cell, Interrupted, Job, Line, Outcome, Renew
 from lt_core.comm.group.members import Members
 from lt_core.comm.group.pages import Watched, generation_folder
 from lt_core.comm.group.report import stuck_text
-from lt_core.comm.group.tree import OUTSIDE
 from lt_core.comm.group.turn import Screen, Turn
-from lt_core.comm.group.verdict import verdict
+from lt_core.comm.group.verdict import lost, verdict
 
 MARKS_S = 1.0  # how long the output of ranks that come out of an old cell is waited for
 
@@ -33,9 +32,8 @@ class Standing:
         for message in members.hear(within_s):
             if isinstance(message, Reply):
                 self._busy.pop(message.rank, None)
-        if members.deaths or members.tree.ended:
-            died = [f"rank {f.rank} {f.kind}: {f.message}" for f in members.failures()]
-            self.over = self.over or (died[0] if died and members.tree.ended != OUTSIDE else members.tree.ended)
+        if not self.over and (members.deaths or members.tree.ended):
+            self.over = lost(members)
         return self.over
 
     def run(self, cell: Cell, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen) -> Outcome:

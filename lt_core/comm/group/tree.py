@@ -31,7 +31,7 @@ class Tree:
         self._folder, self._lock, self._ears = folder.path, folder.lock, ears
         self._log: IO[bytes] = open(self._folder / "torchrun.log", "w+b")  # noqa: SIM115
         self._process: subprocess.Popen[bytes] | None = None
-        self._closing = threading.Event()
+        self._closing, self._over = threading.Event(), threading.Event()
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start torchrun with the keeper above it, which alone holds the folder's lock from now on."""
@@ -48,6 +48,10 @@ class Tree:
     def log(self) -> str:
         """What torchrun said."""
         return os.pread(self._log.fileno(), 1 << 20, 0).decode(errors="replace")
+
+    def outlived(self, within_s: float) -> bool:
+        """Whether it has ended from outside, or does so within that time: then a rank's death has no other reason."""
+        return self._over.wait(within_s) and self.ended == OUTSIDE
 
     def end(self) -> None:
         """End every process."""
@@ -78,6 +82,7 @@ class Tree:
         said = os.read(self._process.stdout.fileno(), 100).decode().split()
         self._ears.off(self._process.stdout.fileno())
         self.ended = f"torchrun ended with {said[1]}" if said else OUTSIDE
+        self._over.set()
         self._ears.wake()
         if not self._closing.is_set():
             host.end(lambda: host.marked(self._folder))

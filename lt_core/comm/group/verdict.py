@@ -9,9 +9,10 @@ from lt_core.base.errors import RankError
 from lt_core.comm import failure
 from lt_core.comm.failure import Failure
 from lt_core.comm.group.cell import Cell, Interrupted, Outcome
+from lt_core.comm.group.members import Members
 from lt_core.comm.group.report import stuck_text
 from lt_core.comm.group.tree import OUTSIDE
-from lt_core.comm.group.turn import Turn
+from lt_core.comm.group.turn import OTHERS_S, Turn
 
 
 class Verdict(NamedTuple):
@@ -27,21 +28,22 @@ def verdict(turn: Turn) -> Verdict:
     """What came of a turn."""
     failures = turn.failures()
     broken = bool(failures or turn.open) or any(reply.broken for reply in turn.replies.values())
-    lost = _lost(turn)
+    gone = lost(turn.members)
     if turn.interrupted:
-        return Verdict(None, Interrupted(_interrupted(turn)), lost, True)
+        return Verdict(None, Interrupted(_interrupted(turn)), gone, True)
     if turn.stuck:
-        return Verdict(None, _stuck(turn), lost, True)
-    if lost or failures:
-        return Verdict(None, _failed(turn, failures, lost), lost, True)
+        return Verdict(None, _stuck(turn), gone, True)
+    if gone or failures:
+        return Verdict(None, _failed(turn, failures, gone), gone, True)
     return Verdict(_outcome(turn), None, "", broken)
 
 
-def _lost(turn: Turn) -> str:
-    if turn.members.deaths and turn.members.tree.ended != OUTSIDE:
-        died = failure.first(turn.members.failures())
+def lost(members: Members) -> str:
+    """Why a group is no more, or nothing: it was ended, or a rank has died."""
+    if members.deaths and not members.tree.outlived(OTHERS_S):
+        died = failure.first(members.failures())
         return f"rank {died.rank} {died.kind}: {died.message}"
-    return turn.members.tree.ended
+    return members.tree.ended
 
 
 def _interrupted(turn: Turn) -> str:
@@ -56,10 +58,10 @@ def _stuck(turn: Turn) -> RankError:
     return RankError(rank, kind, message, report)
 
 
-def _failed(turn: Turn, failures: list[Failure], lost: str) -> BaseException:
-    if lost == OUTSIDE or not failures:
-        return RuntimeError(f"the group is no more: {lost}")
-    still = stuck_text(turn.members, turn.cell, turn.open) if not lost else ""
+def _failed(turn: Turn, failures: list[Failure], gone: str) -> BaseException:
+    if gone == OUTSIDE or not failures:
+        return RuntimeError(f"the group is no more: {gone}")
+    still = stuck_text(turn.members, turn.cell, turn.open) if not gone else ""
     told = failure.error(failures, still)
     line = _line(turn.cell, failure.first(failures))
     raised = RankError(told.rank, told.kind, told.message, "\n".join(part for part in (line, told.details) if part))

@@ -49,9 +49,14 @@ GO = "kept = rank\nprint('go', flush=True)\n"
 
 @pytest.mark.parametrize(
     "text",
-    ["import time\ntime.sleep(60)", "while True: pass", "comm.barrier() if rank else __import__('time').sleep(60)",
-     "comm.exchange([], [(torch.ones(1), 1 - rank)])", "pair = comm.subset([1, 0])\npair.exchange([], [(torch.ones(1), 1 - pair.rank)])",
-     "import torch.distributed as d\nd.recv(torch.ones(1), 1 - rank)"],
+    [
+        "import time\ntime.sleep(60)",
+        "while True: pass",
+        "comm.barrier() if rank else __import__('time').sleep(60)",
+        "comm.exchange([], [(torch.ones(1), 1 - rank)])",
+        "pair = comm.subset([1, 0])\npair.exchange([], [(torch.ones(1), 1 - pair.rank)])",
+        "import torch.distributed as d\nd.recv(torch.ones(1), 1 - rank)",
+    ],
 )  # fmt: skip
 def test_ranks_that_python_or_gloo_holds_are_stopped_and_live_on(group, cell, interrupted, text):
     seen = interrupted(GO + text)

@@ -1,0 +1,207 @@
+"""Clause 5: on every way out all processes end and the folder goes, also grandchildren that set themselves apart."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lt_core.base.errors import RankError
+from lt_core.comm import folders, host
+from lt_core.comm.group import Group, find, stop_all
+from tests.comm.group.conftest import run
+
+pytestmark = pytest.mark.processes
+ROOT = Path(__file__).parents[3]
+DEEP = (  # a child, and a grandchild in a session of its own whose parent has ended; both deaf to SIGTERM
+    "import signal, subprocess, os\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "child = subprocess.Popen(['sleep', '300'])\n"
+    "deep = subprocess.run(['sh', '-c', 'trap \"\" TERM; setsid sleep 300 >/dev/null 2>&1 & echo $!'], stdout=-1)\n"
+    "(child.pid, int(deep.stdout))"
+)
+
+
+def gone(pids, within_s: float = 10.0) -> bool:
+    until_s = time.monotonic() + within_s
+    watched = [fd for pid in pids if (fd := host.watch(pid)) is not None]
+    for fd in watched:
+        select.select([fd], [], [], max(0.0, until_s - time.monotonic()))
+        os.close(fd)
+    return not any(host.alive(pid) for pid in pids)
+
+
+def everybody(group: Group) -> tuple[list[int], Path]:
+    """All processes of a group, with what its ranks have started; and its folder."""
+    seen = run(group, DEEP)
+    status = group.status()
+    deep = [pid for value in seen.values.values() for pid in eval(value)]
+    below = host.descendants(status.keeper)
+    assert {*status.pids, *deep} <= set(below)
+    return [status.keeper, *below], Path(status.folder)
+
+
+@pytest.fixture(scope="module")
+def group(own_root):
+    """A group that each test ends, and the next one's first cell starts again."""
+    held = Group(2, backend="gloo", owner="ending.ipynb", alone=False)
+    yield held
+    held.stop()
+
+
+def open_files() -> set[str]:
+    fds = os.listdir("/proc/self/fd")
+    return {os.readlink(f"/proc/self/fd/{fd}") for fd in fds if os.path.exists(f"/proc/self/fd/{fd}")}
+
+
+def test_stop_ends_deaf_ranks_and_their_grandchildren(group):
+    before, threads = open_files(), {thread.name for thread in threading.enumerate()}
+    pids, folder = everybody(group)
+    group.stop()
+    assert gone(pids) and not folder.exists()
+    assert host.marked(folder) == []
+    assert not {path for path in open_files() - before if str(folder) in path}
+    assert {thread.name for thread in threading.enumerate()} <= threads
+    group.stop()  # again
+
+
+def test_restart_ends_the_old_ones(group):
+    pids, folder = everybody(group)
+    group.restart()
+    assert gone(pids) and not folder.exists() and run(group, "rank").values == {0: "0", 1: "1"}
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("os._exit(7)", "exit code 7"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9 (SIGKILL)"),
+        ("ctypes.string_at(0)", "signal 11 (SIGSEGV)"),
+    ],
+)
+def test_a_rank_that_dies_ends_the_group(group, how, said):
+    pids, folder = everybody(group)
+    text = f"import ctypes, os, signal\nif rank == 1:\n    os.write(2, b'last words\\n')\n    {how}\ncomm.barrier()"
+    seen = run(group, text)
+    assert isinstance(seen.error, RankError) and (seen.error.rank, seen.error.kind) == (1, "died")
+    assert seen.error.message.startswith(f"{said}; its last line: ") and seen.seconds < 5
+    assert ((1,), "last words") in seen.texts("err")
+    assert gone(pids) and not folder.exists() and not group.alive
+
+
+def test_a_rank_that_died_between_cells_is_noticed(group):
+    pids, folder = everybody(group)
+    first = group.status().pids[0]
+    os.kill(first, signal.SIGKILL)
+    assert gone([first])
+    seen = run(group, "rank")
+    assert seen.values == {0: "0", 1: "1"} and gone(pids) and not folder.exists()
+    assert seen.lines[0].text.startswith("a new group starts, without the variables: rank 0 died: signal 9 (SIGKILL)")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_with_its_keeper_everything_ends(group, sign):
+    pids, folder = everybody(group)
+    os.kill(pids[0], sign)
+    assert gone(pids[1:])
+    seen = run(group, "rank")
+    assert gone(pids) and not folder.exists() and seen.values == {0: "0", 1: "1"}
+    assert seen.lines[0].text == "a new group starts, without the variables: it was ended from outside"
+
+
+def test_a_cell_under_way_when_its_keeper_ends_is_told_so(group):
+    run(group, "1")
+    keeper = group.status().keeper
+    threading.Timer(0.3, os.kill, (keeper, signal.SIGTERM)).start()
+    seen = run(group, "import time\ntime.sleep(60)")
+    assert isinstance(seen.error, RuntimeError)
+    assert str(seen.error) == "the group is no more: it was ended from outside" and seen.seconds < 5
+
+
+KERNEL = """
+import signal, sys
+from lt_core.comm.group import Cell, Group
+
+group = Group(2, backend="gloo", owner="script")
+deep = group.run(Cell(sys.argv[1]), print).values
+deep = [pid for value in deep.values() for pid in eval(value)]
+print([group.status().keeper, *group.status().pids, *deep], flush=True)
+print(group.status().folder, flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def kernel(own_root):
+    """A process with a group of its own, all ids of its processes, and their folder."""
+    script = subprocess.Popen(
+        [sys.executable, "-c", KERNEL, DEEP], env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    pids, folder = eval(script.stdout.readline()), Path(script.stdout.readline().strip())
+    yield script, pids, folder
+    host.end(lambda: [script.pid, *pids])
+    script.wait()
+    script.stdin.close()
+    script.stdout.close()
+
+
+def test_a_kernel_that_ends_well_leaves_nothing(kernel):
+    script, pids, folder = kernel
+    script.stdin.close()
+    assert script.wait(20) == 0 and gone(pids) and not folder.exists()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_kernel_that_is_killed_leaves_nothing(kernel, sign):
+    script, pids, folder = kernel
+    script.send_signal(sign)
+    assert gone([script.pid, *pids]) and not folder.exists()
+
+
+def test_kernel_and_keeper_killed_at_once_leave_what_the_next_start_sweeps(kernel, own_root):
+    script, pids, folder = kernel
+    os.kill(script.pid, signal.SIGSTOP)  # so that it does not see its keeper end
+    os.kill(pids[0], signal.SIGKILL)
+    os.kill(script.pid, signal.SIGKILL)
+    assert gone([script.pid, pids[0]]) and folder.exists()
+    assert str(folder) not in [status.folder for status in find()]  # its lock is free: it is dead
+    folders.sweep()
+    assert gone(pids) and not folder.exists()
+
+
+def test_stop_all_of_another_process_ends_it(kernel):
+    script, pids, folder = kernel
+    assert str(folder) in [status.folder for status in find()]
+    stopped = stop_all()
+    assert str(folder) in [status.folder for status in stopped]
+    assert gone(pids) and not folder.exists() and find() == []
+    assert script.poll() is None  # the kernel itself is left alone
+
+
+def test_nothing_lies_about_in_the_temporary_folder(own_root):
+    """torchrun's logs, the communicator's pages: all of it lies in the group's folder."""
+    before = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))
+    group = Group(2, backend="gloo", owner="tidy.ipynb", alone=False)
+    run(group, "comm.barrier()")
+    run(group, "1/0")
+    run(group, "comm.subset([1, 0]).barrier()")
+    group.stop()
+    new = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before
+    assert [name for name in new if name.startswith(("torchelastic", "ltlab", "lt_", "none_"))] == []
+    assert list(own_root.iterdir()) == [] or all(folders.lives(place) for place in own_root.iterdir())
+
+
+def test_the_tree_is_as_it_is_drawn(group):
+    run(group, "1")
+    status = group.status()
+    keeper = psutil.Process(status.keeper)
+    (torchrun,) = keeper.children()
+    assert keeper.ppid() == os.getpid() and os.getsid(keeper.pid) == keeper.pid
+    assert "torch.distributed.run" in torchrun.cmdline() and "--max-restarts=0" in torchrun.cmdline()
+    assert {child.pid for child in torchrun.children()} == set(status.pids)
