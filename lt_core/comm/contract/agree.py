@@ -85,11 +85,14 @@ class Messages:
     """The messages of a rank, numbered from 1 on in each direction of each link."""
 
     def __init__(self, pages: Pages) -> None:
-        self._pages = pages
+        self._pages, self._fence = pages, threading.Lock()
 
     def post(self, sends: Ends, receives: Ends) -> list[End]:
-        """Say what we send and want; calls must follow each other."""
-        return [self._end(SENT, *end) for end in sends] + [self._end(WANTED, *end) for end in receives]
+        """Say what we send and want; calls must follow each other. Errors: `Mismatch` with what peers have said."""
+        ends = [self._end(SENT, *end) for end in sends] + [self._end(WANTED, *end) for end in receives]
+        with self._fence:  # a locked instruction: what we said is seen before we look
+            self.missing(ends)  # of two ranks that differ the later one sees it, before anything moves
+        return ends
 
     def _end(self, kind: int, x: Tensor, peer: int) -> End:
         known = x.dtype in checks.MOVED  # what is not may cross too, as bytes

@@ -1,4 +1,4 @@
-"""A page of shared memory for each rank of one host, which only this rank writes and all read: no messages, no locks.
+"""A page of shared memory for each rank of one host, which only this rank writes and all read: no messages.
 
     calls    what a rank's collectives are, in words, by number        (a ring of records)
     ends     how many messages it sent to and wants from each peer, and of which size
@@ -10,9 +10,14 @@ The file lies in a private folder until all have mapped it; then it has no name,
 
 from __future__ import annotations
 
+import fcntl
 import mmap
+import os
 import struct
+import weakref
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 SENT, WANTED = 0, 1  # the two kinds of ends
 WAIT, ALONE, AGREED = (
@@ -27,10 +32,15 @@ _BODY = struct.Struct("<IqI")  # checksum of the rest; number; hash of the whole
 
 
 class Pages:
-    """The pages of all ranks, seen by `rank`. Words are of 8 bytes, so that each is read and written whole."""
+    """The pages of all ranks, seen by `rank`. Words are of 8 bytes, so that each is read and written whole.
 
-    def __init__(self, memory: mmap.mmap, size: int, rank: int) -> None:
-        self.size, self.rank = size, rank
+    lock: a descriptor of this rank's own for the file, locked while a fault is told; the pages close it.
+    """
+
+    def __init__(self, memory: mmap.mmap, size: int, rank: int, lock: int = -1) -> None:
+        self.size, self.rank, self._lock = size, rank, lock
+        if lock >= 0:
+            weakref.finalize(self, os.close, lock)
         self._memory, self._words = memory, memoryview(memory).cast("q")
         self._page = _page_bytes(size)
 
@@ -97,9 +107,21 @@ class Pages:
 
     def tell_fault(self, text: str) -> None:
         """Tell all ranks what is wrong, unless one has done so."""
-        if not self._words[0]:
-            self._set_text(0, text)
-            self._words[0] = self.rank + 1
+        with self._locked():
+            if not self._words[0]:
+                self._set_text(0, text)
+                self._words[0] = self.rank + 1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if self._lock < 0:
+            yield
+            return
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def _ends_at(self, kind: int, rank: int, peer: int) -> int:
         return 8 + rank * self._page // 8 + _HEAD + (2 * peer + kind) * (1 + _SIZES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -23,12 +24,12 @@ def share(comm: Comm) -> Pages:
     folder = Path(tempfile.mkdtemp(prefix="ltlab-pages-")) if comm.rank == 0 else None
     try:
         path = _told(comm, folder / "pages" if folder else None, nbytes)
-        memory = _mapped(path, nbytes)
+        memory, lock = _mapped(path, nbytes)
         comm.barrier()
     finally:
         if folder:
             shutil.rmtree(folder)
-    return Pages(memory, comm.size, comm.rank)
+    return Pages(memory, comm.size, comm.rank, lock)
 
 
 def _told(comm: Comm, path: Path | None, nbytes: int) -> Path:
@@ -48,10 +49,11 @@ def _told(comm: Comm, path: Path | None, nbytes: int) -> Path:
     return Path(bytes(note.tolist()).rstrip(b"\0").decode())
 
 
-def _mapped(path: Path, nbytes: int) -> mmap.mmap:
+def _mapped(path: Path, nbytes: int) -> tuple[mmap.mmap, int]:
+    """The memory, and a descriptor of the file to lock."""
     try:
         with path.open("r+b") as file:
-            return mmap.mmap(file.fileno(), nbytes)
+            return mmap.mmap(file.fileno(), nbytes), os.open(path, os.O_RDWR)
     except OSError as error:
         raise UserError(
             "the contract holds for ranks of one host", f"no {path} here", attempt="the communicator itself"

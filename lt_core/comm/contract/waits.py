@@ -55,6 +55,7 @@ class Waits:
         """Tell all ranks, end the communicator, raise: every rank raises the same, also if two find it at once."""
         self.check_fault(error)
         self._pages.tell_fault(f"{type(error).__name__}\n{error}")
+        self.check_fault(error)  # another rank may have been first
         self._abort(str(error))
         raise error
 
