@@ -12,7 +12,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbval.plugin import IPyNbCell
 
-MAGICS = {"time", "timeit", "capture", "writefile"}
+MAGICS = {"time", "timeit", "capture", "writefile", "torchrun"}
 CALL = r"get_ipython\(\)\.(?:run_(?:cell|line)_magic\('(\w+)'|(?:system|getoutput)\()"
 PICTURE, FIGURE = "image/png", "application/vnd.plotly.v1+json"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,3 +33,10 @@ def flight() -> list[dict[str, object]]:
     dump = getattr(_distributed_c10d, "_dump_fr_trace_json", None)  # a private name: gone, there is no record
     entries: list[dict[str, object]] = json.loads(dump()).get("entries", []) if dump else []
     return entries
+
+
+def when_cuda_begins(call: Callable[[], None]) -> None:
+    """Have `call` called by whoever initialises CUDA in this process; at once where that has happened."""
+    import torch
+
+    torch.cuda._lazy_call(call)  # type: ignore[no-untyped-call]

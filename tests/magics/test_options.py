@@ -1,0 +1,80 @@
+"""A line of `%%torchrun` says what the documentation says, and a wrong one is told what is wrong with it."""
+
+import pytest
+
+from lt_core.base.cluster import Wire
+from lt_core.base.errors import UserError
+from lt_core.magics.options import ARGUMENTS, Options, read
+from lt_core.magics.torchrun import Torchrun
+
+
+def said(line, **names):
+    return read(Torchrun.torchrun, line, names)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("", {}),
+        ("-n 4", {"size": 4}),
+        ("-n4", {"size": 4}),
+        ("--ranks 0,2-3", {"ranks": (0, 2, 3)}),
+        ("--ranks 3,1,1-2", {"ranks": (1, 2, 3)}),
+        ("--backend gloo", {"backend": "gloo"}),
+        ("--timeout 2.5", {"timeout_s": 2.5}),
+        ("--in x,f", {"given": ("x", "f")}),
+        ('--in "x, f"', {"given": ("x", "f")}),
+        ("--out y", {"wanted": ("y",)}),
+        ("--fresh", {"fresh": True}),
+        ("--expect ValueError", {"expect": "ValueError"}),
+        ("--save 'my ring.py'", {"save": "my ring.py"}),
+        ('--shape "1 Gbit/s 0.1 ms"', {"shape": Wire("shaped", 1e-4, 1e9 / 8)}),
+        ("status", {"command": "status"}),
+        ("stop --all", {"command": "stop", "everywhere": True}),
+    ],
+)
+def test_each_option(line, meant):
+    assert said(line) == Options()._replace(**meant)
+
+
+def test_a_value_stays_one_word_whatever_it_holds():
+    options = said("-n {k} --shape $wire --save {file}", k=2, wire="1 Gbit/s 0.1 ms", file="it's --fresh.py")
+    assert (options.size, options.save, options.fresh) == (2, "it's --fresh.py", False)
+    assert options.shape == Wire("shaped", 1e-4, 1e9 / 8)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-n four", "-n is no number of ranks; got 'four'; expected at least 1; try: -n 4"),
+        ("-n 0", "-n is no number of ranks; got '0'"),
+        ("--ranks 3-1", "--ranks is no list of ranks; got '3-1'; expected numbers and spans; try: --ranks 0,2-3"),
+        ("--ranks 0,,1", "--ranks is no list of ranks; got '0,,1'"),
+        ("--timeout soon", "--timeout is no time; got 'soon'; expected seconds, above 0"),
+        ("--timeout 0", "--timeout is no time; got '0'"),
+        ("--in x,2y", "--in takes names of variables; got '2y'; try: --in x,y"),
+        ("--in rank", "--in rank: a cell has its own rank; try: another name"),
+        ("--out a.b", "--out takes names of variables; got 'a.b'"),
+        ("--shape fast", "'fast' is no wire; expected bandwidth and latency; try: 1 Gbit/s 0.1 ms"),
+        ("stpo", "%torchrun does not know that; got 'stpo'; expected status, restart, stop"),
+        ("status --all", "--all belongs to stop; try: %torchrun stop --all"),
+        ("--s x", "%torchrun --s x: ambiguous option: --s could match --save, --shape"),
+        ("--nodes 2", "%torchrun --nodes 2: unrecognized arguments: --nodes; try: %torchrun?"),
+        ("-n", "%torchrun -n: argument -n: expected one argument; try: %torchrun?"),
+        ("--save 'x", "%torchrun --save 'x: No closing quotation; try: quotes in pairs"),
+    ],
+)
+def test_a_wrong_line(line, words):
+    with pytest.raises(UserError) as caught:
+        said(line)
+    assert str(caught.value).startswith(words)
+
+
+def test_help_explains_every_argument(notebook, capsys):
+    notebook.run("%torchrun?")
+    shown = capsys.readouterr().out
+    for flags, described in ARGUMENTS:
+        assert flags[-1] in shown and described["help"].split()[0] in shown
+    assert "A cell finds comm, rank, torch and lt" in shown
+    notebook.run("%%torchrun?")
+    assert capsys.readouterr().out == shown
