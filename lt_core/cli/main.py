@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lt_core import __version__
-from lt_core.cli import bench, doctor, ring
+from lt_core.cli import bench, doctor, groups, ring
 
 app = typer.Typer(
     name="ltlab", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -17,6 +17,8 @@ app = typer.Typer(
 app.command("doctor")(doctor.doctor)
 app.command("ring")(ring.ring)
 app.command("bench")(bench.bench)
+app.command("ps")(groups.ps)
+app.command("stop")(groups.stop)
 
 
 def _version(asked: bool) -> None:

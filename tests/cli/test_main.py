@@ -23,7 +23,7 @@ def test_version():
 def test_help_names_every_command():
     done = called("--help")
     assert done.exit_code == 0
-    assert all(name in done.output for name in ("doctor", "ring", "bench"))
+    assert all(name in done.output for name in ("doctor", "ring", "bench", "ps", "stop"))
     assert "..." not in done.output.split("Commands:")[1], "a summary that is cut"
 
 
@@ -34,7 +34,7 @@ def test_a_wrong_use_ends_with_2(words):
     assert "Usage: ltlab" in done.output
 
 
-@pytest.mark.parametrize("words", [["ring"], ["bench"]])
+@pytest.mark.parametrize("words", [["ring"], ["bench"], ["ps"]])
 def test_on_native_windows_the_doctor_is_named(words, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     done = called(*words)
