@@ -12,6 +12,7 @@ and a line in `tests/test_laws.py`, whose suite then holds it to formula, simula
 | rounds | rounds of messages become a schedule, by one rule | - |
 | checks | what every collective refuses | - |
 | buffers | a dense copy, an alias, a buffer that is used again | - |
+| exchange | a round of one rank as tensors | - |
 | machine | the one machine that runs them all | - |
 | basic | broadcast, reduce, scatter, gather: one rank and all others | - |
 | naive | all to rank 0, the sum to all: the oracle | - |
@@ -24,7 +25,7 @@ and a line in `tests/test_laws.py`, whose suite then holds it to formula, simula
 
 from lt_core.collectives import basic, naive, native, ring
 from lt_core.collectives.buffers import Scratch
-from lt_core.collectives.machine import all_reduce, run
+from lt_core.collectives.machine import Prepared, all_reduce, run
 from lt_core.collectives.reducer import Mean, Reduced, Reducer
 from lt_core.collectives.rounds import Message, of_rounds
 from lt_core.collectives.watch import chunk_table
@@ -32,6 +33,7 @@ from lt_core.collectives.watch import chunk_table
 __all__ = [
     "Mean",
     "Message",
+    "Prepared",
     "Reduced",
     "Reducer",
     "Scratch",

@@ -1,24 +1,26 @@
 """The one machine that runs every collective: it cuts a tensor in units, sends them, and adds or keeps what comes.
 
-    SEND   flat[unit] ---> peer
-    ADD    scratch    <--- peer, then flat[unit] += scratch      one scratch for all rounds
-    COPY   flat[unit] <--- peer                                  no detour, unless its round has another use for it
+    all_reduce(comm, x, schedule)            the sum, in a new tensor
+    run(comm, flat, schedule)                any collective, in place
+    Prepared(comm, flat, schedule)           the same, to be called again and again
 
 Unit i of p of n elements is [n i // p, n (i + 1) // p). A message without elements is not sent, and both ends know it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import torch
 from torch import Tensor
 
-from lt_core.base.action import Action, Op
+from lt_core.base.action import Action
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.base.units import bounds
 from lt_core.collectives.buffers import Scratch, copied, ordinary
 from lt_core.collectives.checks import check, units
+from lt_core.collectives.exchange import Exchange, exchange
 from lt_core.collectives.watch import Watch, Watched
 from lt_core.comm.comm import Comm
 from lt_core.engine.execute import execute
@@ -53,37 +55,67 @@ def run(
     flat: (n,), dense. cut: in how many units, where the schedule does not name the last one. scratch: what a loop keeps
     between calls, for new memory costs about as much as the sum itself.
     """
-    check(comm, flat, schedule, cut)
-    machine = Machine(comm, flat, cut or units(schedule), scratch)
-    exchanges = schedule.exchanges(comm.rank)
-    if trace is None and watch is None and _in_turn(schedule, comm.rank, exchanges):
-        _run_in_turn(machine, exchanges)
-        return
-    trace = trace if trace is not None else Trace(schedule.name)
-    execute(schedule, comm.rank, Watched(machine, watch, trace) if watch else machine, trace, comm.timeout_s)
+    Prepared(comm, flat, schedule, cut, scratch)(trace, watch)
+
+
+class Prepared:
+    """A collective over one buffer, made ready once and called many times: `ring_sum = Prepared(comm, flat, schedule)`.
+
+    What a loop over the same buckets uses; MPI calls it a persistent collective. Arguments and errors: those of `run`.
+    """
+
+    def __init__(
+        self, comm: Comm, flat: Tensor, schedule: Schedule, cut: int = 0, scratch: Scratch | None = None
+    ) -> None:
+        check(comm, flat, schedule, cut)
+        self.schedule, self._exchanges = schedule, schedule.exchanges(comm.rank)
+        self._in_turn = _in_turn(schedule, comm.rank, self._exchanges)
+        self.machine = Machine(comm, flat, cut or units(schedule), self._exchanges, self._in_turn, scratch)
+
+    def __call__(self, trace: Trace | None = None, watch: Watch | None = None) -> None:
+        """Run it, in place."""
+        machine = self.machine
+        if trace is None and watch is None and self._in_turn:
+            _run_in_turn(machine, self._exchanges)
+            return
+        trace = trace if trace is not None else Trace(self.schedule.name)
+        watched = Watched(machine, watch, trace) if watch else machine
+        execute(self.schedule, machine.comm.rank, watched, trace, machine.comm.timeout_s)
 
 
 class Machine:
-    """One rank's end of a schedule over `flat`, a dense tensor in `cut` units."""
+    """One rank's end of a schedule over `flat`, a dense tensor in `cut` units: it can run the exchanges of its lane.
 
-    def __init__(self, comm: Comm, flat: Tensor, cut: int, scratch: Scratch | None = None) -> None:
+    in_turn: whether no two of them ever run at once, so that they may receive into the same memory.
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        flat: Tensor,
+        cut: int,
+        exchanges: Iterable[tuple[Action, ...]],
+        in_turn: bool,
+        scratch: Scratch | None = None,
+    ) -> None:
         self.comm, self.cut, self.device = comm, cut, flat.device
         self.flat = ordinary(flat.detach()).view(-1)
-        self.scratch = Scratch() if scratch is None else scratch
+        self._exchanges: dict[tuple[Action, ...], Exchange] = {}
+        memory = Scratch() if scratch is None else scratch
+        memory.clear()
+        with torch.inference_mode(False):  # so that they serve in any mode
+            for actions in exchanges:
+                self._exchanges[actions] = exchange(actions, self.part, memory)
+                if in_turn:
+                    memory.clear()
 
     def run(self, actions: Sequence[Action]) -> None:
         """One exchange, over on return."""
-        self.scratch.clear()
-        moved = [(a, place) for a in actions if (place := self.part(a)).numel()]
-        sends = [(place, a.peer) for a, place in moved if a.op is Op.SEND]
-        takes = [(a, place, self._landing(a, place, actions)) for a, place in moved if a.op is not Op.SEND]
-        if moved:
-            self.comm.exchange(sends, [(came, a.peer) for a, _, came in takes])
-        for a, place, came in takes:
-            if a.op is Op.ADD:
-                place.add_(came)
-            elif came is not place:
-                place.copy_(came)
+        sends, receives, after = self._exchanges[tuple(actions)]
+        if sends or receives:
+            self.comm.exchange(sends, receives)
+        for settle, place, came in after:
+            settle(place, came)
 
     def abort(self, reason: str) -> None:
         """End every verb of the communicator, here and on its peers."""
@@ -98,12 +130,6 @@ class Machine:
         """How many bytes it moves."""
         low, high = bounds(self.flat.numel(), action.unit, self.cut, action.count)
         return (high - low) * self.flat.itemsize
-
-    def _landing(self, take: Action, place: Tensor, actions: Sequence[Action]) -> Tensor:
-        """Where it lands: in its place, if it is kept and its round has no other use for that place."""
-        if take.op is Op.COPY and not any(_overlap(take, a) for a in actions if a is not take):
-            return place
-        return self.scratch.piece(place)
 
 
 def _in_turn(schedule: Schedule, rank: int, exchanges: Sequence[tuple[Action, ...]]) -> bool:
@@ -121,7 +147,3 @@ def _run_in_turn(machine: Machine, exchanges: Sequence[tuple[Action, ...]]) -> N
     except BaseException as error:
         machine.abort(f"rank {machine.comm.rank}: {type(error).__name__}: {error}")
         raise
-
-
-def _overlap(a: Action, b: Action) -> bool:
-    return a.unit < b.unit + b.count and b.unit < a.unit + a.count

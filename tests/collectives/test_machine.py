@@ -7,7 +7,7 @@ from lt_core.base.action import Op
 from lt_core.base.errors import Misuse, RankError, ScheduleError, UserError
 from lt_core.base.trace import Trace
 from lt_core.base.traffic import Traffic
-from lt_core.collectives import Scratch, all_reduce, naive, of_rounds, ring, run
+from lt_core.collectives import Prepared, Scratch, all_reduce, naive, of_rounds, ring, run
 from lt_core.collectives.checks import units
 from lt_core.collectives.machine import Machine
 from lt_core.collectives.rounds import ADD, COPY, Message
@@ -32,13 +32,16 @@ class Wire:
         self.aborted = reason
 
 
-def turn(machine, schedule):
-    for actions in schedule.exchanges(0):
+def turn(wire, flat, cut, schedule, in_turn=True, scratch=None):
+    """Run rank 0's lane."""
+    exchanges = schedule.exchanges(0)
+    machine = Machine(wire, flat, cut, exchanges, in_turn, scratch)
+    for actions in exchanges:
         machine.run(actions)
 
 
 def test_units_cut_the_tensor():
-    machine = Machine(Wire(0), torch.arange(10), 4)
+    machine = Machine(Wire(0), torch.arange(10), 4, [], in_turn=True)
     pieces = [
         machine.part(a).tolist() for a in of_rounds("all", 2, [[Message(0, 1, u, ADD) for u in range(4)]]).lanes[0]
     ]
@@ -51,21 +54,27 @@ def test_a_schedule_cuts_up_to_its_last_unit():
 
 def test_what_is_kept_lands_in_its_place():
     wire, flat = Wire(9), torch.arange(4)
-    turn(Machine(wire, flat, 2), of_rounds("keep", 2, [[Message(0, 1, 0, COPY), Message(1, 0, 1, COPY)]]))
+    turn(wire, flat, 2, of_rounds("keep", 2, [[Message(0, 1, 0, COPY), Message(1, 0, 1, COPY)]]))
     assert flat.tolist() == [0, 1, 9, 9]
     assert wire.landed[0].data_ptr() == flat[2:].data_ptr()
 
 
 def test_what_is_added_lands_in_one_buffer_in_all_rounds():
     wire, flat = Wire(1), torch.zeros(6, dtype=torch.int64)
-    turn(Machine(wire, flat, 3), of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(3)]))
+    turn(wire, flat, 3, of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(3)]))
     assert flat.tolist() == [1] * 6
     assert len({buffer.data_ptr() for buffer in wire.landed}) == 1
 
 
+def test_what_may_arrive_at_once_has_memory_of_its_own():
+    wire, adds = Wire(1), of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(3)])
+    turn(wire, torch.zeros(6), 3, adds, in_turn=False)
+    assert len({buffer.data_ptr() for buffer in wire.landed}) == 3
+
+
 def test_uneven_chunks_still_need_one_buffer():
     wire = Wire(1)
-    turn(Machine(wire, torch.zeros(10), 4), of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(4)]))
+    turn(wire, torch.zeros(10), 4, of_rounds("add", 2, [[Message(1, 0, unit, ADD)] for unit in range(4)]))
     assert [len(buffer) for buffer in wire.landed] == [2, 3, 2, 3]
     assert len({buffer.data_ptr() for buffer in wire.landed}) == 1
 
@@ -73,7 +82,7 @@ def test_uneven_chunks_still_need_one_buffer():
 def test_a_kept_scratch_is_used_again():
     wire, scratch, take = Wire(1), Scratch(), of_rounds("add", 2, [[Message(1, 0, 0, ADD)]])
     for dtype in (torch.float32, torch.float32, torch.int64):
-        turn(Machine(wire, torch.zeros(6, dtype=dtype), 3, scratch), take)
+        turn(wire, torch.zeros(6, dtype=dtype), 3, take, scratch=scratch)
     first, second, third = wire.landed
     assert first.data_ptr() == second.data_ptr() != third.data_ptr()
     assert third.dtype == torch.int64
@@ -81,7 +90,7 @@ def test_a_kept_scratch_is_used_again():
 
 def test_what_a_round_still_sends_is_not_overwritten_by_what_it_takes():
     wire, flat = Wire(9), torch.arange(4)
-    turn(Machine(wire, flat, 1), of_rounds("swap", 2, [[Message(0, 1, 0, COPY), Message(1, 0, 0, COPY)]]))
+    turn(wire, flat, 1, of_rounds("swap", 2, [[Message(0, 1, 0, COPY), Message(1, 0, 0, COPY)]]))
     assert wire.sent == [[0, 1, 2, 3]]
     assert wire.landed[0].data_ptr() != flat.data_ptr()
     assert flat.tolist() == [9, 9, 9, 9]
@@ -89,13 +98,13 @@ def test_what_a_round_still_sends_is_not_overwritten_by_what_it_takes():
 
 def test_a_message_without_elements_is_not_sent():
     wire = Wire(1)
-    turn(Machine(wire, torch.zeros(1), 2), of_rounds("add", 2, [[Message(0, 1, 0, ADD), Message(1, 0, 0, ADD)]]))
+    turn(wire, torch.zeros(1), 2, of_rounds("add", 2, [[Message(0, 1, 0, ADD), Message(1, 0, 0, ADD)]]))
     assert wire.sent == wire.landed == []
 
 
 def test_its_abort_is_the_communicators():
     wire = Wire(0)
-    Machine(wire, torch.zeros(1), 1).abort("rank 3 is gone")
+    Machine(wire, torch.zeros(1), 1, [], in_turn=True).abort("rank 3 is gone")
     assert wire.aborted == "rank 3 is gone"
 
 
@@ -158,6 +167,21 @@ class Full(Scratch):
 
     def piece(self, like):
         raise MemoryError("nothing left")
+
+
+def many_times(comm):
+    x = torch.ones(5)
+    ring_sum, naive_sum = Prepared(comm, x, ring.schedule(comm.size)), Prepared(comm, x, naive.schedule(comm.size))
+    with torch.inference_mode():
+        ring_sum()
+    for _ in range(2):
+        ring_sum()
+        naive_sum()
+    return x.tolist()
+
+
+def test_prepared_once_called_many_times(ranks):
+    assert ranks(3).run(many_times) == [[3.0**5] * 5] * 3
 
 
 def broken(comm, trace):
