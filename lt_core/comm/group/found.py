@@ -51,6 +51,7 @@ def write(status: Status) -> None:
 
 def _read(place: Path) -> Status | None:
     try:
-        return Status(**json.loads((place / FILE).read_text()))
+        status = Status(**json.loads((place / FILE).read_text()))
     except (FileNotFoundError, NotADirectoryError):  # a launch's folder, or one that is being removed
         return None
+    return status._replace(pids=tuple(status.pids))

@@ -51,8 +51,10 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Memb
         _leave_facts(plan, members, timeout_s)
         members.tree.start(torchrun(members.folder, plan.size, RANK), environment(plan.size) | FLIGHT)
         members.ears.start()
-        found.write(status._replace(keeper=members.tree.keeper))
+        status = status._replace(keeper=members.tree.keeper)
+        found.write(status)
         _meet(members, timeout_s, interrupted)
+        found.write(status._replace(pids=tuple(members.pids[rank] for rank in range(plan.size))))
     except BaseException:
         members.close()
         raise

@@ -1,0 +1,120 @@
+"""Clauses 8 and 13: a wait that is too long is told rank by rank; a long cell is told while it runs, undisturbed."""
+
+import re
+
+import pytest
+
+from lt_core.base import torch_compat
+from lt_core.comm.group import Group
+from lt_core.comm.group.report import pending
+from lt_core.comm.group.source import call_at
+from tests.comm.group.conftest import run
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def three(own_root):
+    """Three ranks: one waits, one computes, one is stopped."""
+    held = Group(3, backend="gloo", owner="three.ipynb", alone=False)
+    held.start()
+    yield held
+    held.stop()
+
+
+def test_a_wait_that_is_too_long_names_who_is_missing_and_where_all_are(three):
+    text = (
+        "import time, os, signal\nkept = 1\nif rank == 0:\n    comm.all_reduce(torch.ones(2, 3))\n"
+        "elif rank == 1:\n    time.sleep(60)\nelse:\n    while True: pass"
+    )
+    seen = run(three, text, timeout_s=1)
+    error = seen.error
+    assert (error.rank, error.kind) == (1, "Deadline") and seen.seconds < 4
+    assert re.fullmatch(
+        r"rank 0 waits in all_reduce of \(2, 3\) float32 \(collective \d+\), line 4 for more than 1 s: "
+        r"ranks 1-2 have not come", error.message
+    )  # fmt: skip
+    where, first, second, third = error.details.splitlines()
+    assert where == "where the ranks are:"
+    assert re.match(r"  rank 0 waits in all_reduce of \(2, 3\) float32 \(collective \d+\), line 4 for 1\.\d s", first)
+    assert second == "  rank 1 is in no collective: time.sleep at line 6"
+    assert third == "  rank 2 is in no collective: while True: pass at line 8, running"
+    assert run(three, "comm.barrier()\nkept").values == dict.fromkeys(range(3), "1")
+
+
+def test_a_cell_may_last_longer_than_a_wait(three):
+    seen = run(three, "import time\ntime.sleep(0.6)\ncomm.barrier()\ntime.sleep(0.6)\n'done'", timeout_s=0.5)
+    assert seen.values[0] == "'done'"
+
+
+def test_a_call_past_comm_is_found_in_torchs_own_record(three):
+    text = (
+        "import torch.distributed as d, time\nif rank == 0:\n    d.all_reduce(torch.ones(5))\nelse:\n    time.sleep(60)"
+    )
+    seen = run(three, text, timeout_s=0.5)
+    assert seen.error.message == "rank 0 waits in torch.distributed's all_reduce of (5,) for more than 0.5 s"
+    assert "  rank 0 waits in torch.distributed's own all_reduce of (5,): d.all_reduce at line 3" in str(seen.error)
+
+
+def test_a_stopped_rank_is_named(three):
+    text = "import os, signal\nif rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\ncomm.barrier()"
+    seen = run(three, text, timeout_s=0.5)
+    assert seen.error.rank == 2 and seen.error.message.endswith("rank 2 has not come")
+    assert "  rank 2 is in no collective; its control thread does not answer, stopped" in str(seen.error)
+    three.restart()
+
+
+def test_a_rank_in_c_that_holds_the_interpreter_is_seen(three):
+    """Its Python threads do not answer; faulthandler's signal does."""
+    seen = run(three, "if rank == 1:\n    x = sum(range(2 * 10**8))\ncomm.barrier()", timeout_s=0.5)
+    assert "  rank 1 is in no collective: sum at line 2; its control thread does not answer" in str(seen.error)
+    again = run(three, "rank", timeout_s=50)
+    assert again.values == {0: "0", 1: "1", 2: "2"} and again.lines[0].text.startswith("waiting: rank 1 is ")
+
+
+def test_several_waits_of_one_rank_are_all_watched(three):
+    """A rank may have several threads, as `execute` has; none of their waits is lost."""
+    text = (
+        "import threading\npair = comm.subset([0, 1])\nif rank == 0:\n"
+        "    thread = threading.Thread(target=pair.barrier, daemon=True); thread.start()\n    comm.barrier()\n"
+        "if rank == 2:\n    comm.barrier()\nif rank == 1:\n    import time; time.sleep(60)"
+    )
+    seen = run(three, text, timeout_s=0.7)
+    assert seen.error.rank == 1 and seen.error.message.endswith("rank 1 has not come")
+
+
+def test_a_long_cell_is_told_while_it_runs(three):
+    text = "import time\nif rank == 1:\n    time.sleep(2.6)\ncomm.barrier()"
+    seen = run(three, text)
+    assert seen.error is None and 1 <= len(seen.progress) <= 3
+    assert re.fullmatch(
+        r"ranks 0, 2: in barrier \(collective \d+\), line 4; rank 1: in no collective", seen.progress[0]
+    )  # fmt: skip
+
+
+def test_a_short_cell_is_told_nothing(three):
+    assert run(three, "comm.barrier()").progress == []
+
+
+def test_torchs_record_in_words(monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: 10_000_000_000)
+    entry = {
+        "retired": False,
+        "time_created_ns": 2_000_000_000,
+        "profiling_name": "gloo:all_reduce",
+        "input_sizes": [[2, 3]],
+    }
+    assert pending([entry, entry | {"retired": True}], 7.0) == ["all_reduce of (2, 3)"]
+    assert pending([entry], 9.0) == [] and pending(None, 0.0) == [] and pending("gone", 0.0) == []
+
+
+def test_without_torchs_private_name_there_is_no_record(monkeypatch):
+    monkeypatch.delattr("torch._C._distributed_c10d._dump_fr_trace_json")
+    assert torch_compat.flight() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "call"), [(1, "torch.linalg.svd"), (2, "y = 3"), (4, "f"), (5, "f"), (6, "while True: pass"), (9, "")]
+)
+def test_what_a_line_calls(line, call):
+    assert call_at("u = torch.linalg.svd(g(x))\ny = 3\n\nf(1,\n  2)\nwhile True: pass", line) == call

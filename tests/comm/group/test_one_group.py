@@ -1,0 +1,153 @@
+"""Clause 12: one group a user; an idle one ends itself; no more ranks than memory holds; others can find and end it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lt_core.base.errors import UserError
+from lt_core.comm import folders, host
+from lt_core.comm.group import Group, Status, find, found, room, stop_all
+from lt_core.comm.group.start import refuse_second
+from tests.comm.group.conftest import run
+
+ROOT = Path(__file__).parents[3]
+processes = pytest.mark.processes
+
+
+def status(kernel: int, since_s: float, folder: str = "/f", owner: str = "b.ipynb") -> Status:
+    return Status(owner, 4, "gloo", since_s, kernel, 0, folder)
+
+
+def test_a_second_notebook_is_told_who_holds_ranks(monkeypatch):
+    older = status(kernel=1, since_s=10.0, owner="ring.ipynb")
+    monkeypatch.setattr(found, "find", lambda: [older, status(kernel=2, since_s=20.0)])
+    with pytest.raises(UserError) as caught:
+        refuse_second(status(kernel=2, since_s=20.0))
+    assert str(caught.value) == (
+        "ring.ipynb holds 4 ranks already; got a second group, for b.ipynb; expected one group a user; "
+        "try: %torchrun stop --all, which ends them"
+    )
+    refuse_second(older)  # of two that start at once, the older one stays
+    monkeypatch.setattr(found, "find", lambda: [older])
+    refuse_second(status(kernel=1, since_s=30.0))  # a fresh group beside the warm one, in the same notebook
+
+
+@processes
+def test_two_notebooks_at_once(group, cell):
+    """The second one is refused by name, and starts nothing; the first one works on."""
+    cell("kept = 1")
+    script = (
+        "from lt_core.comm.group import Cell, Group\n"
+        "try: Group(2, backend='gloo', owner='second.ipynb').run(Cell('1'), print)\n"
+        "except ValueError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("tests.ipynb holds 2 ranks already; got a second group, for second.ipynb; "), (
+        done.stderr
+    )
+    assert cell("kept").values == {0: "1", 1: "1"}
+    assert [one.owner for one in find()] == ["tests.ipynb"]
+
+
+@processes
+def test_others_find_it_and_may_end_it(group, cell):
+    cell("kept = 1")
+    mine = group.status()
+    (other,) = (one for one in find() if one.folder == mine.folder)
+    assert other == mine._replace(since_s=other.since_s)
+    assert abs(other.since_s - time.time()) < 600
+    assert mine.folder in [one.folder for one in stop_all()]
+    assert find() == [] and not any(host.alive(pid) for pid in (mine.keeper, *mine.pids))
+    seen = cell("'kept' in dir()")
+    assert seen.values[0] == "False"
+    assert seen.lines[0].text == "a new group starts, without the variables: it was ended from outside"
+
+
+@processes
+def test_an_idle_group_ends_itself_and_says_so(own_root):
+    idle = Group(2, backend="gloo", idle_s=0.6, alone=False)
+    run(idle, "kept = 1")
+    folder = Path(idle.status().folder)
+    assert run(idle, "import time\ntime.sleep(1.0)\nkept").values == {0: "1", 1: "1"}  # a cell under way is no idleness
+    tick, until_s = threading.Event(), time.monotonic() + 20
+    while folder.exists() and time.monotonic() < until_s:
+        tick.wait(0.05)
+    assert not idle.alive and not folder.exists()
+    seen = run(idle, "'kept' in dir()")
+    assert seen.lines[0].text == "a new group starts, without the variables: it was idle for 0.01 minutes"
+    assert seen.values[1] == "False"
+    idle.stop()
+
+
+def test_a_dead_group_is_not_found_whatever_its_file_says(own_root):
+    folder = folders.make()
+    found.write(status(os.getpid(), time.time(), str(folder.path)))
+    assert [one.folder for one in find()].count(str(folder.path)) == 1
+    os.close(folder.lock)
+    assert str(folder.path) not in [one.folder for one in find()]
+    assert folder.path in folders.sweep() and not folder.path.exists()
+
+
+def test_a_launch_is_no_group(own_root):
+    folder = folders.make()
+    assert str(folder.path) not in [one.folder for one in find()]
+    os.close(folder.lock)
+    folders.sweep()
+
+
+def test_what_others_read_is_written_whole(own_root):
+    folder = folders.make()
+    mine = status(1, 2.0, str(folder.path))
+    found.write(mine)
+    assert json.loads((folder.path / found.FILE).read_text())["owner"] == "b.ipynb"
+    assert os.listdir(folder.path).count("group.part") == 0
+    os.close(folder.lock)
+    folders.sweep()
+
+
+@pytest.mark.parametrize(
+    ("size", "free", "text"),
+    [
+        (
+            8, 1 << 30,
+            "8 ranks do not fit the memory that is free; got 1.07 GB free; expected about 234 MB for each rank; "
+            "try: -n 4",
+        ),
+        (
+            1, 1 << 20,
+            "1 ranks do not fit the memory that is free; got 1.05 MB free; expected about 234 MB for each rank; "
+            "try: ending other programs",
+        ),
+    ],
+)  # fmt: skip
+def test_more_ranks_than_memory_holds_are_refused(size, free, text):
+    with pytest.raises(UserError) as caught:
+        room.check(size, free)
+    assert str(caught.value) == text
+    room.check(4, 1 << 30)
+
+
+def test_they_are_refused_before_anything_starts(monkeypatch, own_root):
+    monkeypatch.setattr(room, "free_bytes", lambda: 300 << 20)
+    seen = run(Group(2, backend="gloo", alone=False), "1")
+    assert isinstance(seen.error, UserError) and str(seen.error).endswith("; try: -n 1")
+
+
+def test_a_containers_limit_counts(monkeypatch, tmp_path):
+    machine = room.free_bytes()
+    assert 0 < machine <= psutil.virtual_memory().total
+    (tmp_path / "max").write_text("1000000\n")
+    (tmp_path / "current").write_text("400000\n")
+    monkeypatch.setattr(room, "_CGROUPS", [(str(tmp_path / "max"), str(tmp_path / "current"))])
+    assert room.free_bytes() == 600_000
+    (tmp_path / "max").write_text("max\n")
+    assert room.free_bytes() > 600_000

@@ -1,0 +1,123 @@
+"""Clause 2: ready means that ranks have computed together, and nothing listens beyond the loopback."""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lt_core.base.errors import Deadline, UserError
+from lt_core.comm import folders, host, rendezvous
+from lt_core.comm.group import Group
+from lt_core.comm.group.world import World
+from tests.comm.group.conftest import run
+
+pytestmark = pytest.mark.processes
+
+
+def everyone(group: Group) -> list[psutil.Process]:
+    keeper = psutil.Process(group.status().keeper)
+    return [keeper, *keeper.children(recursive=True)]
+
+
+def test_sockets_that_listen(group, cell):
+    """One of gloo's for each rank and process group, on the loopback; the group's own lies in its folder."""
+    cell("import torch.distributed as dist\nown = dist.new_group([0, 1])\npair = comm.subset([1, 0])\ncomm.barrier()")
+    folder = group.status().folder
+    kernel = psutil.Process()
+    before = {c.laddr for c in kernel.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+    for process in everyone(group):
+        listening = [c.laddr for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+        assert {address.ip for address in listening} <= {"127.0.0.1"}
+        assert len(listening) == (3 if process.pid in group.status().pids else 0)
+    assert {c.laddr for c in kernel.net_connections("inet") if c.status == psutil.CONN_LISTEN} == before
+    mine = [c.laddr for c in kernel.net_connections("unix") if folder in str(c.laddr)]
+    assert set(mine) == {f"{folder}/socket"} and len(os.fsencode(mine[0])) < 104
+    cell("del own, pair")
+
+
+def test_ranks_share_the_cores_and_meet_on_the_loopback(cell):
+    threads, interface = max(1, host.cores() // 2), host.loopback()
+    names = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "MASTER_PORT", "TORCHELASTIC_MAX_RESTARTS")
+    seen = cell(f"import os\n[os.environ[name] for name in {names}]")
+    assert eval(seen.values[0]) == [str(threads), interface, "1", "0"]  # port 1: nobody listens there
+
+
+def test_folder_and_key_are_the_users_alone(group, cell):
+    cell("comm.barrier()")
+    folder = Path(group.status().folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    for path in folder.rglob("*"):
+        assert path.stat().st_uid == os.getuid()
+        if path.name == "key" or stat.S_ISFIFO(path.stat().st_mode) or path.name.startswith("page"):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert (folder / "log").is_dir()  # else torchrun would leave one in the temporary folder for each start
+
+
+def test_each_generation_meets_in_files_of_its_own(group, cell):
+    """One file that all share only grows, and one full disk would spoil it for good."""
+    cell("comm.barrier()")
+    folder = Path(group.status().folder)
+    (first,) = folder.glob("generation.*")
+    cell("1 / 0")
+    cell("comm.barrier()")
+    (second,) = folder.glob("generation.*")
+    assert int(second.name.partition(".")[2]) == int(first.name.partition(".")[2]) + 1
+    assert all((second / name).exists() for name in ("meet.world", "pages.all"))
+
+
+class Wrong:
+    """A communicator whose all-reduce gives the wrong sum."""
+
+    rank, size, device = 0, 2, "cpu"
+
+    def all_reduce(self, x):
+        x += 1
+
+
+def test_a_first_all_reduce_that_is_wrong_is_no_start():
+    with pytest.raises(RuntimeError, match=r"the first all-reduce of 2 ranks gave 2\.0"):
+        World._prove(None, Wrong())
+
+
+def test_the_proof_is_not_the_users_traffic(group, cell):
+    group.restart()
+    assert cell("comm.traffic.bytes, comm.traffic.messages").values == {0: "(0, 0)", 1: "(0, 0)"}
+
+
+def test_who_does_not_come_is_named(own_root):
+    late = Group(2, backend="gloo", alone=False)
+    with pytest.raises(Deadline, match=r"ranks \[0, 1\] were not ready after 0\.01 s"):
+        late.start(timeout_s=0.01)
+    assert not late.alive and late.status().pids == ()
+
+
+def test_a_start_that_fails_gives_torchruns_own_words(own_root, monkeypatch, tmp_path):
+    monkeypatch.setattr("lt_core.comm.group.start.RANK", tmp_path / "missing.py")
+    broken = Group(2, backend="gloo", alone=False)
+    with pytest.raises(RuntimeError, match=r"the group did not start: (?s:.)*missing\.py"):
+        broken.start()
+    assert not broken.alive
+
+
+def test_a_full_folder_is_named(own_root, monkeypatch):
+    monkeypatch.setattr(folders, "ALWAYS_BYTES", 1 << 60)
+    seen = run(Group(2, backend="gloo", alone=False), "1")
+    assert isinstance(seen.error, UserError)
+    assert re.match(rf"the folder {own_root} is full; got .* free; expected ", str(seen.error))
+
+
+def test_without_the_plug_in_a_free_port_is_taken_and_named(own_root, monkeypatch):
+    """pytorch#73320: 29500 was taken by another run."""
+    monkeypatch.setattr(rendezvous, "installed", lambda: False)
+    group = Group(2, backend="gloo", alone=False)
+    with pytest.warns(UserWarning, match=r"lt_core is not installed, so torchrun meets on port \d+"):
+        assert run(group, "rank").values == {0: "0", 1: "1"}
+    group.stop()
+
+
+def test_a_rank_starts_no_group(cell):
+    seen = cell("from lt_core.comm.group import Cell, Group\nGroup(2, backend='gloo').run(Cell('1'), print)")
+    assert seen.error.message == "a rank cannot start a group; try: comm.subset(ranks)"
