@@ -127,7 +127,7 @@ KERNEL = """
 import signal, sys
 from lt_core.comm.group import Cell, Group
 
-group = Group(2, backend="gloo", owner="script")
+group = Group(2, backend="gloo", owner="script", alone=False)
 deep = group.run(Cell(sys.argv[1]), print).values
 deep = [pid for value in deep.values() for pid in eval(value)]
 print([group.status().keeper, *group.status().pids, *deep], flush=True)
