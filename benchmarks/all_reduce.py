@@ -57,5 +57,10 @@ def slowest(by_rank: list[tuple[list[float], list[float]]]) -> list[list[float]]
     return [[max(ranks) for ranks in zip(*series, strict=True)] for series in zip(*by_rank, strict=True)]
 
 
+def main() -> list[Row]:
+    """Print the rows as JSON lines."""
+    return printed(rows())
+
+
 if __name__ == "__main__":
-    printed(rows())
+    main()
