@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PART_LIMIT_S, LAB_LIMIT_S, LABS_LIMIT_S = 1200, 60, 600
+PART_LIMIT_S, LAB_LIMIT_S, LABS_LIMIT_S = 2400, 60, 600
 
 
 class Part(NamedTuple):
