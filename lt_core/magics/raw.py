@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 
-HEAD = re.compile(r"(?:[^\S\n]*\n)*%%torchrun[^\n]*\n")
+HEAD = re.compile(r"(?:[^\S\n]*\n)*%%torchrun(?: ([^\n]*))?\n")
 
 
 class Raw:
@@ -24,8 +24,11 @@ class Raw:
 
     def is_cell(self, line: str, body: str) -> bool:
         """Whether a magic's line and body are the whole of the cell that runs."""
-        if not HEAD.match(self._text):
+        head = HEAD.match(self._text)
+        if not head:
             return False
+        if (head[1] or "").rstrip() == line and self._text[head.end() :] in (body, body.removesuffix("\n")):
+            return True
         calls = f"get_ipython().run_cell_magic('torchrun', {line!r}, {body!r})\n"
         return bool(self._shell.transform_cell(self._text) == calls)  # type: ignore[no-untyped-call]
 
