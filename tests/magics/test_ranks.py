@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from lt_core.base.errors import RankError, UserError
+from lt_core.comm import host
 from lt_core.magics.errors import CellSyntaxError
 
 pytestmark = pytest.mark.processes
@@ -148,22 +149,27 @@ def test_a_saved_script_gives_the_same_result(real, shows, tmp_path):
     real.run("factor = 3\ndef scale(x):\n    return factor * x")
     real.names["path"] = path = tmp_path / "cell.py"
     said, *shown = shows(f"%%torchrun --in scale --save {{path}}\n{SAVED}")
-    command = said.rpartition(": ")[2].split()
-    assert command[0] == "torchrun" and command[-1] == str(path)
-    command[0] = str(Path(sys.executable).with_name("torchrun"))
-    whole_lines = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=55, check=True, env=whole_lines)
-    printed = [
-        line.removeprefix(f"rank {rank}: ") for line in shown for rank in (0, 1) if line.startswith(f"rank {rank}")
-    ]
-    assert sorted(done.stdout.splitlines()) == sorted(printed) and len(printed) == 4
+    torchrun, *rest = said.rpartition(": ")[2].split()
+    assert torchrun == "torchrun" and rest[-1] == str(path)
+    apart = ["--redirects", "1", "--log-dir", str(tmp_path / "log")]  # lines of two ranks on one pipe would mix
+    subprocess.run([Path(sys.executable).with_name(torchrun), *apart, *rest], timeout=55, check=True)
+    for rank in (0, 1):
+        (log,) = tmp_path.glob(f"log/*/attempt_0/{rank}/stdout.log")
+        mine = [line for line in shown if line.startswith(f"rank {rank}")]
+        assert log.read_text().splitlines() == [line.removeprefix(f"rank {rank}: ") for line in mine]
+        assert len(mine) == 2
 
 
 def test_fresh_processes_know_nothing_of_the_warm_ones(shows):
     warm = shows("%%torchrun\nimport os\nseen = os.getpid()\nseen")
-    fresh = shows("%%torchrun --fresh\nimport os\n'seen' in globals(), os.getpid() > 0, comm.size")
-    assert fresh == ["ranks 0-1 -> (False, True, 2)"]
-    assert shows("%%torchrun\nseen") == warm
+    (fresh,) = shows("%%torchrun --fresh\nimport os\n'seen' in globals(), comm.size, os.getppid()")
+    assert fresh.startswith("ranks 0-1 -> (False, 2, ")
+    assert shows("%%torchrun\nseen") == warm and not host.alive(int(fresh.split()[-1].rstrip(")")))
+
+
+def test_a_shaped_wire_is_as_slow_as_it_says(shows):
+    cell = "import time\nbegun_s = time.monotonic()\ncomm.all_reduce(torch.ones(1))\ntime.monotonic() - begun_s >= 0.2"
+    assert shows(f'%%torchrun --fresh --shape "1 Gbit/s 100 ms"\n{cell}') == ["ranks 0-1 -> True"]
 
 
 def test_restart_forgets_everything(shows):
