@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from lt_core.base.errors import UserError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 WIDTH = 860  # pixels of the column in which a picture without a kernel is read
 PLOTLY = "application/vnd.plotly.v1+json"
-CONFIG = {"displaylogo": False}
+CONFIG = MappingProxyType({"displaylogo": False})  # plotly adds to the one it is given
 PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
@@ -82,7 +83,7 @@ def present(figure: Figure, more: Mapping[str, Any] | None = None, summary: str 
 def bundle(figure: Figure) -> tuple[dict[str, Any], dict[str, Any]]:
     """(data, metadata) of the one display: the live figure and its facts; alt text and width of its later PNG."""
     drawn = json.loads(figure.figure.to_json())
-    data = {PLOTLY: {**drawn, "config": CONFIG}, "text/plain": figure.words}
+    data = {PLOTLY: {**drawn, "config": dict(CONFIG)}, "text/plain": figure.words}
     return data, {"image/png": {"alt": figure.words, "width": WIDTH}}
 
 
@@ -119,7 +120,7 @@ def to_html(figures: Figure | Sequence[Figure], path: str | Path) -> Path:
 
 def _part(figure: Figure, number: int) -> str:
     named = f"figure-{number}"  # plotly's own random name would make each file differ
-    drawn = figure.figure.to_html(config=CONFIG, include_plotlyjs=number == 0, full_html=False, div_id=named)
+    drawn = figure.figure.to_html(config=dict(CONFIG), include_plotlyjs=number == 0, full_html=False, div_id=named)
     return f"{drawn}\n{folded(figure, opened=True)}"
 
 

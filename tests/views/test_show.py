@@ -34,7 +34,8 @@ def test_plain_python_prints_the_words(figure, capsys):
     assert capsys.readouterr().out == "Each rank sends 12,288 bytes & waits <1 ms>. It takes 3.1 ms.\n"
 
 
-def test_a_notebook_gets_one_display_and_its_words_below(figure, displayed):
+def test_a_notebook_gets_one_display_and_its_words_below(figure, displayed, tmp_path):
+    to_html(figure, tmp_path / "before.html")  # a page is set up otherwise, and that does not stay
     show(figure)
     (data, metadata), (below, _) = [(output["data"], output["metadata"]) for output in displayed]
     assert set(data) == {PLOTLY, "text/plain"}
