@@ -16,7 +16,7 @@ from lt_core.comm import Comm, launch
 BENCH = "all_reduce"
 RANKS = 2
 MIB = (1, 4, 16, 64)
-ROUNDS = 41
+ROUNDS = 101
 
 
 def rows() -> Iterator[Row]:
