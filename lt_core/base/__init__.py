@@ -9,6 +9,7 @@
 | costs | what prices are asked of | - |
 | records, trace | what happened when | - |
 | trace_file, trace_words | the same on disk, in Perfetto, in words | chrome trace events |
+| waits | who waited for whom in a collective | - |
 | traffic, ledger | bytes that left a rank; bytes that are alive | - |
 | clock | one time for several processes | Cristian 1989 |
 | cluster, profile | machines and models as plain data | alpha-beta model |

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from lt_core.base.action import Action, Op
 from lt_core.base.errors import UserError
 from lt_core.base.records import Span
-from lt_core.views.style import FILL_OF, OTHER, Fill
+from lt_core.base.waits import WAITING_FOR
+from lt_core.views.style import COLLECTIVE, FILL_OF, OTHER, WAITING, WORK, Fill
 
 CHUNKS = (Op.SEND, Op.ADD, Op.COPY, Op.GATHER, Op.SCATTER)
 PLAIN = (Op.F, Op.B, Op.I, Op.W)  # their fills name them, so a bar has room for the micro-batch
@@ -23,9 +24,16 @@ def action_of(span: Span) -> Action | None:
         return None
 
 
-def fill_of(action: Action | None) -> Fill:
+def fill_of(action: Action) -> Fill:
     """The fill of an action's kind."""
-    return FILL_OF[action.op] if action else OTHER
+    return FILL_OF[action.op]
+
+
+def fill_of_words(span: Span) -> Fill:
+    """The fill of a span in plain words: it waits, or what its stream is for."""
+    if span.name.startswith(WAITING_FOR):
+        return WAITING
+    return {"compute": WORK, "out": COLLECTIVE, "in": COLLECTIVE}.get(span.stream, OTHER)
 
 
 def crowded(actions: Iterable[Action]) -> set[int]:

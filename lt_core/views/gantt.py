@@ -11,10 +11,12 @@ from lt_core.base.errors import UserError
 from lt_core.base.records import Span
 from lt_core.base.trace import Trace
 from lt_core.base.units import seconds_text
-from lt_core.views.actions import action_of, crowded, fill_of, short
+from lt_core.views.actions import action_of, crowded, fill_of, fill_of_words, short
 from lt_core.views.lanes import Bar, Block, draw, keys, place
 from lt_core.views.show import Figure
 from lt_core.views.style import TITLE, WAITING, escaped, titled
+
+ALL = ""  # the stream of a lane that holds all streams of a rank
 
 
 def gantt(
@@ -24,12 +26,14 @@ def gantt(
     streams: Collection[str] | None = None,
     waiting: bool = False,
     unit: str = "",
+    one_lane: bool = False,
 ) -> Figure:
     """The picture of one run, or of several on one axis, the first on top, each from its own zero.
 
     title, under: the finding, and where it was measured; both are taken from the trace where they are not given.
     streams: only these, such as ["in"].  waiting: draw what is between the bars.  unit: what a simulated second stands
-    for, such as "ticks"; else time is in s, ms or us. Errors: no trace, streams that are not there, a title too long.
+    for, such as "ticks"; else time is in s, ms or us.  one_lane: all streams of a rank in one lane, for ranks that do
+    one thing at a time. Errors: no trace, streams that are not there, a title too long.
     """
     if not traces:
         raise UserError("a Gantt of nothing", expected="at least one Trace")
@@ -41,7 +45,9 @@ def gantt(
     bars: list[Bar] = []
     for trace in moved:
         heading = f"{trace.name}, {_how(trace)}" if len(moved) > 1 else ""
-        blocks.append(place(keys(trace.spans, streams), heading, blocks[-1].end if blocks else 0.0))
+        lanes = keys(trace.spans, streams)
+        lanes = [(rank, ALL) for rank in sorted({rank for rank, _ in lanes})] if one_lane else lanes
+        blocks.append(place(lanes, heading, blocks[-1].end if blocks else 0.0))
         bars += _bars(trace, blocks[-1], scale, say)
         bars += _gaps(trace, blocks[-1], scale, say) if waiting else []
     fig = draw(bars, blocks, longest / scale)
@@ -57,10 +63,11 @@ def _bars(trace: Trace, block: Block, scale: float, say: Callable[[float], str])
     actions = [action_of(s) for s in trace.spans]
     several = crowded(a for a in actions if a)
     for s, a in zip(trace.spans, actions, strict=True):
-        if (s.rank, s.stream) in block.lanes:
+        y = block.lanes.get((s.rank, s.stream), block.lanes.get((s.rank, ALL)))
+        if y is not None:
             text = short(a, a.rank in several) if a else s.name
-            y = block.lanes[s.rank, s.stream]
-            yield Bar(y, s.start_s / scale, (s.end_s - s.start_s) / scale, fill_of(a), text, _hover(s, a, say))
+            fill = fill_of(a) if a else fill_of_words(s)
+            yield Bar(y, s.start_s / scale, (s.end_s - s.start_s) / scale, fill, text, _hover(s, a, say))
 
 
 def _hover(s: Span, a: Action | None, say: Callable[[float], str]) -> str:
@@ -74,10 +81,10 @@ def _gaps(trace: Trace, block: Block, scale: float, say: Callable[[float], str])
     whole = trace.makespan_s()
     for (rank, stream), y in block.lanes.items():
         until = 0.0
-        mine = sorted((s.start_s, s.end_s) for s in trace.spans if (s.rank, s.stream) == (rank, stream))
+        mine = sorted((s.start_s, s.end_s) for s in trace.spans if s.rank == rank and stream in (s.stream, ALL))
         for start, end in [*mine, (whole, whole)]:
             if start - until > whole / 1000:  # what is thinner than a pixel is the clock's own, not waiting
-                hover = f"rank {rank} {stream} waits<br>from {say(until)} for {say(start - until)}"
+                hover = f"{f'rank {rank} {stream}'.strip()} waits<br>from {say(until)} for {say(start - until)}"
                 yield Bar(y, until / scale, (start - until) / scale, WAITING, "", hover)
             until = max(until, end)
 

@@ -54,9 +54,13 @@ SEND = Fill("send", "#FFFFFF", "/", SKY, 1.0)
 RECEIVE = Fill("receive", "#FFFFFF", "\\", SKY, 1.0)
 REDUCE_SCATTER = Fill("receive and add", "#86BCEB", "/", "#FFFFFF")
 ALL_GATHER = Fill("receive a copy", "#F5C25B")
+WORK = Fill("work", "#A9BACA")
+COLLECTIVE = Fill("collective", "#FFFFFF", "x", SKY, 1.0)
 OTHER = Fill("other", "#CBD2D9", "|", "#FFFFFF")
 WAITING = Fill("waiting", "#FFFFFF", ".", AXIS, 1.0, 6)
-FILLS = (FORWARD, BACKWARD, WEIGHTS, UPDATE, SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, OTHER, WAITING)
+FILLS = (
+    FORWARD, BACKWARD, WEIGHTS, UPDATE, WORK, SEND, RECEIVE, REDUCE_SCATTER, ALL_GATHER, COLLECTIVE, OTHER, WAITING,
+)  # fmt: skip
 
 _KINDS = {
     FORWARD: (Op.F, Op.C, Op.N),

@@ -76,7 +76,25 @@ def test_verbs_that_share_a_fill_keep_their_letter_and_stages_their_number():
 
 def test_a_span_that_is_no_action_is_drawn_by_its_name():
     figure = gantt(Trace("free", [Span(0, "compute", "load <data>", 0.0, 1.0)]))
-    assert where(figure, "other") == [("rank 0", 0.0, 1.0, "load &lt;data&gt;")]
+    assert where(figure, "work") == [("rank 0", 0.0, 1.0, "load &lt;data&gt;")]
+
+
+def test_plain_words_are_filled_by_what_their_stream_is_for_and_waiting_looks_like_waiting():
+    spans = [Span(0, "compute", "work", 0.0, 1.0), Span(0, "out", "waiting for rank 1", 1.0, 3.0)]
+    spans += [Span(0, "out", "all_reduce", 3.0, 4.0), Span(0, "d2h", "copy back", 4.0, 5.0)]
+    figure = gantt(Trace("sum", spans), one_lane=True)
+    assert [t.name for t in figure.figure.data] == ["work", "collective", "other", "waiting"]
+    assert list(lanes(figure).values()) == ["rank 0"]
+    assert where(figure, "waiting") == [("rank 0", 1.0, 2.0, "waiting for rank 1")]
+    assert where(figure, "collective") == [("rank 0", 3.0, 1.0, "all_reduce")]
+
+
+def test_one_lane_a_rank_has_gaps_only_where_no_stream_is_busy():
+    spans = [Span(0, "compute", "work", 0.0, 1.0), Span(0, "out", "all_reduce", 2.0, 3.0)]
+    figure = gantt(Trace("sum", [*spans, Span(1, "compute", "work", 0.0, 3.0)]), one_lane=True, waiting=True)
+    assert list(lanes(figure).values()) == ["rank 0", "rank 1"]
+    assert where(figure, "waiting") == [("rank 0", 1.0, 1.0, "")]
+    assert bars(figure, "waiting").hovertext[0] == "rank 0 waits<br>from 1 s for 1 s"
 
 
 def test_what_takes_no_time_gets_no_lane():
