@@ -13,9 +13,11 @@ beside the notebook.
 | check, heard, checks/ | a learner's function on ranks, property by property |
 | verify, same, sets | the equality badge; how tensors differ; what can be compared |
 | bill, bill_table | four currencies a technique |
+| banner | what a lab runs on |
 | shown | text, and the same in HTML |
 """
 
+from lt_core.teaching.banner import banner
 from lt_core.teaching.bill import bill
 from lt_core.teaching.calibration import calibration, calibration_figure
 from lt_core.teaching.check import Checked, check
@@ -26,6 +28,6 @@ from lt_core.teaching.reveal import guess_of, reveal
 from lt_core.teaching.verify import Badge, NotTheSame, Purpose, verify
 
 __all__ = [
-    "Badge", "Checked", "Learner", "NotTheSame", "Purpose", "bill", "calibration", "calibration_figure", "check",
-    "guess_of", "hint", "predict", "reveal", "verify",
+    "Badge", "Checked", "Learner", "NotTheSame", "Purpose", "banner", "bill", "calibration", "calibration_figure",
+    "check", "guess_of", "hint", "predict", "reveal", "verify",
 ]  # fmt: skip

@@ -55,7 +55,7 @@ def witnesses(rows: Mapping[str, Three], *, title: str, under: str, unit: str = 
 def _sayer(largest: float, unit: str) -> tuple[Callable[[float], str], float, str]:
     """How a value is written, what the axis divides by, and its name."""
     if unit != "s":
-        return (lambda value: f"{value:,}"), 1.0, unit
+        return _plain, 1.0, unit
     scale, name = next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if largest >= s), (1e-9, "ns"))
     return seconds_text, scale, name
 
@@ -103,6 +103,8 @@ def _label(three: Three, say: Callable[[float], str]) -> str:
 
 
 def _worded(fig: go.Figure, first: str, rows: Mapping[str, Three], unit: str) -> Figure:
+    say = seconds_text if unit == "s" else _plain
+    table = (("", *Three._fields, "why they differ"), *(_row(name, three, say, unit) for name, three in rows.items()))
     exact, clocks = [first], []
     for name, three in rows.items():
         given = three.given()
@@ -114,4 +116,15 @@ def _worded(fig: go.Figure, first: str, rows: Mapping[str, Three], unit: str) ->
             exact.append(f"{name}: {' = '.join(given)} = {next(iter(given.values())):,} {unit}.")
         else:
             exact.append(f"{name}: {', '.join(f'{k} {v:,}' for k, v in given.items())} {unit}, which differ.")
-    return Figure(fig, " ".join(exact), " ".join(clocks))
+    return Figure(fig, " ".join(exact), " ".join(clocks), table)
+
+
+def _row(name: str, three: Three, say: Callable[[float], str], unit: str) -> tuple[str, ...]:
+    values = ["–" if value is None else say(value) for value in three]
+    seconds = "waiting, waking up, and what else the machine does"
+    why = "all equal" if three.agree() else seconds if unit == "s" else "they should not: something is wrong"
+    return (name, *values, why)
+
+
+def _plain(value: float) -> str:
+    return f"{value:,}"

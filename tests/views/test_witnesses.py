@@ -82,3 +82,13 @@ def test_long_names_are_wrapped():
 def test_nothing_to_compare(rows, got):
     with pytest.raises(UserError, match=f"nothing to compare; got {got}; expected a law or a value a row"):
         chart(rows)
+
+
+def test_the_same_stands_in_a_table_with_what_makes_them_differ():
+    assert chart().rows[:2] == (
+        ("", "law", "simulated", "measured", "why they differ"),
+        ("naive, rank 0", "24,576", "24,576", "24,576", "all equal"),
+    )
+    assert chart({"ring": Three(6, None, 7)}).rows[1] == ("ring", "6", "–", "7", "they should not: something is wrong")
+    shown = chart({"ring": Three(3e-3, 3e-3, 4.5e-3)}, unit="s").rows[1]
+    assert shown == ("ring", "3 ms", "3 ms", "4.5 ms", "waiting, waking up, and what else the machine does")
