@@ -1,5 +1,6 @@
 """What a built pair of notebooks must be; held when it is built, and by the tests on what is committed."""
 
+import base64
 import re
 import sys
 import tempfile
@@ -11,8 +12,13 @@ from nbformat import NotebookNode
 
 from labs.source import blanked, digest
 
-LIMIT_BYTES = 400_000
+LIMIT_BYTES, PICTURE_BYTES = 400_000, 60_000
+WIDTH = 71  # characters: more scroll sideways
 SHOWN = {"run", "see", "explore"}
+LIVE = {
+    "application/vnd.jupyter.widget-view+json": "a widget, which shows nothing without its kernel",
+    "application/vnd.plotly.v1+json": "a plotly figure, which many readers cannot draw: store a picture of it",
+}
 
 
 def codes(book: NotebookNode) -> list[str]:
@@ -24,6 +30,7 @@ def learner_faults(book: NotebookNode) -> Iterator[str]:
     """Yield what is wrong with a learner's notebook."""
     yield from size_faults(book)
     for number, cell in enumerate(book.cells):
+        yield from (f"cell {number}: {fault}" for fault in source_faults(cell) if cell.cell_type == "code")
         if "teacher" in cell.metadata.get("tags", []):
             yield f"cell {number} is for teachers"
         if cell.get("outputs") or cell.get("execution_count"):
@@ -41,7 +48,14 @@ def solution_faults(book: NotebookNode) -> Iterator[str]:
     if [cell.execution_count for cell in cells] != list(range(1, len(cells) + 1)):
         yield "the execution counts are not 1, 2, 3, ..."
     for number, cell in enumerate(cells, 1):
-        yield from (f"code cell {number}: {fault}" for fault in cell_faults(cell))
+        yield from (f"code cell {number}: {fault}" for fault in (*source_faults(cell), *cell_faults(cell)))
+
+
+def source_faults(cell: NotebookNode) -> Iterator[str]:
+    """Yield what is wrong with a code cell as it is read."""
+    for number, line in enumerate(cell.source.split("\n"), 1):
+        if len(line) > WIDTH:
+            yield f"line {number} has {len(line)} characters, at most {WIDTH} do not scroll sideways"
 
 
 def cell_faults(cell: NotebookNode) -> Iterator[str]:
@@ -59,8 +73,26 @@ def cell_faults(cell: NotebookNode) -> Iterator[str]:
         pictures = {kind for kind in output.get("data", {}) if kind.startswith("image/")}
         if pictures and not all(output.metadata.get(kind, {}).get("alt") for kind in pictures):
             yield "a picture without alt text"
+        yield from kind_faults(output)
         for found in re.findall(private(), text(output)):
             yield f"its output names {found}, which differs from machine to machine or run to run"
+
+
+def kind_faults(output: NotebookNode) -> Iterator[str]:
+    """Yield what is wrong with the kinds of data that an output stores."""
+    for kind, data in output.get("data", {}).items():
+        if kind in LIVE:
+            yield f"it stores {LIVE[kind]}"
+        nbytes = picture_bytes(kind, data)
+        if nbytes > PICTURE_BYTES:
+            yield f"a picture of {nbytes:,} bytes, at most {PICTURE_BYTES:,}: fewer points, or smaller"
+
+
+def picture_bytes(kind: str, data: str) -> int:
+    """Return how large a picture is, once it is decoded; what is no picture has no size."""
+    if not kind.startswith("image/"):
+        return 0
+    return len(data.encode() if kind == "image/svg+xml" else base64.b64decode(data))
 
 
 def text(output: NotebookNode) -> str:

@@ -95,14 +95,31 @@ def exercise(source: str, first: int, last: int) -> ast.FunctionDef:
 
 def check_calls(book: NotebookNode) -> None:
     """Refuse top-level code that calls an exercise: unwritten, it would stop Run All. `check` is handed it instead."""
-    cells = [cell.source for cell in book.cells if cell.cell_type == "code"]
-    unwritten = {
-        exercise(source, first, last).name for source in cells for first, last in solutions(source.split("\n"))
-    }
-    for source in cells:
-        code = TransformerManager().transform_cell(re.sub(r"\A%%.*\n", "", source))
-        for name in unwritten & set(called(ast.parse(code))):
-            raise LabError(f"{name} is an exercise, but a cell calls it: unwritten, it stops Run All; hand it to check")
+    unwritten = exercises(book)
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            for name in called_early(cell.source, unwritten):
+                raise LabError(called_too_early(name))
+
+
+def exercises(book: NotebookNode) -> set[str]:
+    """Return the names of the functions that a learner writes, in a source as in the learner's notebook."""
+    sources = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    marked = {exercise(source, *span).name for source in sources for span in solutions(source.split("\n"))}
+    return marked.union(*(re.findall(r'raise NotImplementedError\("your turn: (\w+)"\)', source) for source in sources))
+
+
+def called_early(source: str, names: set[str]) -> list[str]:
+    """Return which of these functions a cell calls when it runs; one that is no Python calls nothing."""
+    code = TransformerManager().transform_cell(re.sub(r"\A%%.*\n", "", source))
+    try:
+        return sorted(names & set(called(ast.parse(code))))
+    except SyntaxError:
+        return []
+
+
+def called_too_early(name: str) -> str:
+    return f"{name} is an exercise, but a cell calls it: unwritten, it stops Run All; hand it to check"
 
 
 def called(node: ast.AST) -> Iterator[str]:

@@ -5,12 +5,15 @@ stored must be complete and its magics known; after it ran, its errors and its f
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbval.plugin import IPyNbCell
+
+from labs.rules import kind_faults, source_faults
+from labs.source import called_early, called_too_early, exercises
 
 MAGICS = {"time", "timeit", "capture", "writefile", "torchrun"}
 CALL = r"get_ipython\(\)\.(?:run_(?:cell|line)_magic\('(\w+)'|(?:system|getoutput)\()"
@@ -22,7 +25,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail the cell on its first fault, in nbval's own words of failure."""
     if not isinstance(item, IPyNbCell):
         return (yield)
-    for fault in stored_faults(item.cell):
+    for fault in stored_faults(item.cell, exercises(item.parent.nb)):
         item.raise_cell_error(fault)
     result = yield
     for fault in live_faults(item.cell, item.test_outputs or []):
@@ -30,9 +33,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     return result
 
 
-def stored_faults(cell: Any) -> Iterator[str]:
-    """Yield what is wrong with the cell as it is stored, before it runs."""
+def stored_faults(cell: Any, unwritten: Collection[str] = ()) -> Iterator[str]:
+    """Yield what is wrong with the cell as it is stored, before it runs; `unwritten`: functions of the learner's."""
     tags = cell.metadata.get("tags", [])
+    yield from source_faults(cell)
+    yield from map(called_too_early, called_early(cell.source, set(unwritten)))
+    for output in cell.outputs:
+        yield from kind_faults(output)
     for name in magics(cell.source):
         if name not in MAGICS:
             yield f"unregistered magic: {name}; an unknown cell magic passes with its body never run"

@@ -1,5 +1,6 @@
 """Under `-p tests.guards` each cell fails that lax nbval lets pass and must not, and no good cell does."""
 
+import base64
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ from tests.guards import live_faults, magics, stored_faults
 ROOT = Path(__file__).parent.parent
 SHOW = """
 from IPython.display import display
-display({{"application/vnd.plotly.v1+json": {{"data": []}}, "text/plain": "{words}"}}, raw=True)
+figure = {{"application/vnd.plotly.v1+json": {{"data": []}}}}
+display({{**figure, "text/plain": "{words}"}}, raw=True)
 """
 
 
@@ -25,8 +27,21 @@ def error(name):
     return new_output("error", ename=name, evalue="", traceback=[name])
 
 
-def picture(words):
-    return new_output("display_data", data={"image/png": "", "text/plain": words})
+def picture(words, nbytes=0):
+    data = base64.b64encode(bytes(nbytes)).decode()
+    return new_output("display_data", data={"image/png": data, "text/plain": words})
+
+
+def live(kind):
+    return new_output("display_data", data={f"application/vnd.{kind}+json": {}, "text/plain": "4 lanes"})
+
+
+EXERCISE = """
+def total(parts):
+    ### BEGIN SOLUTION
+    return sum(parts)
+    ### END SOLUTION
+"""
 
 
 GOOD = {
@@ -35,7 +50,10 @@ GOOD = {
     "stock magic": cell("%time x", new_output("stream", text="Wall time: 1 us")),
     "no magic": cell("y = (7\n  %3)"),
     "raises": cell("raise KeyError(3)", error("KeyError"), tags=["raises-exception"]),
-    "same words": cell(SHOW.format(words="4 lanes"), picture("4 lanes")),
+    "same words": cell(SHOW.format(words="4 lanes"), picture("4 lanes", 60_000)),
+    "71 characters": cell("x = " + "1" * 67),
+    "exercise": cell(EXERCISE),
+    "handed over": cell("list(map(total, [[1], [2]]))\ndef later():\n    return total([3])"),
 }
 BAD = {
     "unregistered magic": cell("%no_such_magic 4"),
@@ -48,11 +66,16 @@ BAD = {
     "no execution count": cell("x = 5", count=None),
     "skipped cell": cell("x = 6", tags=["nbval-skip"]),
     "not tagged raises-exception": cell("x = 7", error("ValueError")),
+    "line 2 has 72 characters": cell("x = 8\nx = " + "1" * 68),
+    "total is an exercise, but a cell calls it": cell("total([1, 2])"),
+    "stores a widget": cell(SHOW.format(words="4 lanes"), live("jupyter.widget-view"), picture("4 lanes")),
+    "stores a plotly figure": cell(SHOW.format(words="4 lanes"), live("plotly.v1"), picture("4 lanes")),
+    "a picture of 60,001 bytes": cell(SHOW.format(words="4 lanes"), picture("4 lanes", 60_001)),
 }
 
 
 def test_good_cells_have_no_stored_fault():
-    assert {name: list(stored_faults(good)) for name, good in GOOD.items()} == {name: [] for name in GOOD}
+    assert {name: list(stored_faults(good, {"total"})) for name, good in GOOD.items()} == {name: [] for name in GOOD}
 
 
 @pytest.mark.parametrize(

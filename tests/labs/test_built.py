@@ -21,9 +21,3 @@ def test_both_notebooks_were_built_from_this_source_and_hold_its_code(source):
     learner, solution = (nbformat.read(path, as_version=4) for path in paths(source, LABS))
     assert codes(learner) == codes(solution) == codes(read(source))
     assert [*learner_faults(learner), *solution_faults(solution)] == []
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_nothing_scrolls_sideways(source):
-    cells = [cell.source.split("\n") for cell in read(source).cells if cell.cell_type == "code"]
-    assert [line for lines in cells for line in lines if len(line) > 71] == []

@@ -1,10 +1,11 @@
 """A lab's source gives what the learner may see: solutions blanked, and a mistake in their markers is an error."""
 
+import copy
 import re
 
 import pytest
 
-from labs.source import LabError, blank, read
+from labs.source import LabError, blank, called_early, exercises, read
 
 EXERCISE = '''def total(parts):
     """The sum of all parts."""
@@ -79,6 +80,26 @@ def test_magics_and_tags_survive_reading(tmp_path):
 def test_a_cell_that_calls_an_exercise_would_stop_run_all(tmp_path, call):
     with pytest.raises(LabError, match="total is an exercise, but a cell calls it"):
         read(lab(tmp_path, ("", EXERCISE), ("", call)))
+
+
+def test_an_exercise_is_known_in_all_three_notebooks(tmp_path):
+    source = read(lab(tmp_path, ("", EXERCISE), ("", "def mine():\n    pass")))
+    learner = copy.deepcopy(source)
+    learner.cells[0].source = blank(learner.cells[0].source)
+    assert exercises(source) == exercises(learner) == {"total"}
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("x = total([1])", ["total"]),
+        ("f = total", []),
+        ("total(", []),
+        ("sum([1])", []),
+    ],
+)
+def test_what_a_cell_calls_when_it_runs(code, names):
+    assert called_early(code, {"total"}) == names
 
 
 def test_an_exercise_may_be_handed_over_and_called_later(tmp_path):
