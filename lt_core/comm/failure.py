@@ -11,6 +11,7 @@ import os
 import pickle
 import re
 import signal
+import textwrap
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ class Failure(NamedTuple):
 def of_exception(rank: int, at_s: float, error: BaseException) -> Failure:
     """The failure of a rank whose function raised `error` at `at_s`."""
     told = tuple(_told(error))
-    return Failure(rank, at_s, type(error).__name__, str(error), _is_consequence(error), told, _pickled(error))
+    return Failure(rank, at_s, type(error).__name__, _text(error), _is_consequence(error), told, _pickled(error))
 
 
 def of_death(rank: int, at_s: float, exit_code: int | None, last_words: str) -> Failure:
@@ -82,9 +83,16 @@ def error(failures: Sequence[Failure], note: str = "") -> RankError:
     return raised
 
 
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # a user's exception may fail at its own words; Python's traceback says it so, too
+        return "<exception str() failed>"
+
+
 def _is_consequence(error: BaseException) -> bool:
     chain = _chain(error)
-    return any(isinstance(e, Aborted | ConnectionError) or CONSEQUENCE.search(str(e)) for e, _ in chain)
+    return any(isinstance(e, Aborted | ConnectionError) or CONSEQUENCE.search(_text(e)) for e, _ in chain)
 
 
 def _chain(error: BaseException) -> list[tuple[BaseException, str]]:
@@ -105,8 +113,14 @@ def _told(error: BaseException) -> list[Told]:
     for one, link in _chain(error):
         frames = traceback.extract_tb(one.__traceback__)
         places = [(f.filename, f.lineno or 0, f.name, f.line or "") for f in frames if not _ours(f.filename)]
-        told.append(Told(type(one).__name__, "".join(traceback.format_exception_only(one)), places, link))
+        told.append(Told(type(one).__name__, _last_lines(one), places, link))
     return told
+
+
+def _last_lines(error: BaseException) -> str:
+    """What stands below a traceback; of a group also what is in it."""
+    inside = "".join(map(_last_lines, error.exceptions)) if isinstance(error, BaseExceptionGroup) else ""
+    return "".join(traceback.format_exception_only(error)) + textwrap.indent(inside, "  ")
 
 
 def _ours(filename: str) -> bool:

@@ -24,7 +24,8 @@ class Seat:
     """A rank's wire to the kernel, its communicator, its cells. `facts`: what the kernel left in the folder."""
 
     def __init__(self, folder: Path, rank: int, facts: dict[str, Any], streams: Sequence[TextIO]) -> None:
-        self.rank, self._streams, self._mark = rank, streams, b"\0" + facts["nonce"].encode()
+        self.rank, self._pid = rank, os.getpid()
+        self._streams, self._mark = streams, b"\0" + facts["nonce"].encode()
         self._pipes = [os.dup(1), os.dup(2)]  # the user may close 1 and 2, or turn them elsewhere
         self._wire = Wire((folder / KEY).read_bytes())
         shape = Link(*facts["shape"]) if facts["shape"] else None
@@ -53,7 +54,9 @@ class Seat:
         try:
             value, outs = self._body.run(job)
         except BaseException as error:  # whatever the user's code may raise, a KeyboardInterrupt too
+            self._end_fork(error)
             return self._failed(job.number, error)
+        self._end_fork()
         return Reply(self.rank, job.number, value, outs, broken=self._world.broken)
 
     def _renew(self, asked: Renew) -> Reply:
@@ -70,6 +73,15 @@ class Seat:
         failed = failure.of_exception(self.rank, time.monotonic(), error)
         self._world.leave(f"rank {self.rank} raised {failed.kind}: {failed.message}")
         return Reply(self.rank, number, failure=failed, broken=True)
+
+    def _end_fork(self, error: BaseException | None = None) -> None:
+        """A fork that the cell has made and that comes out of it here ends as a script's would: one rank answers."""
+        if os.getpid() == self._pid:
+            return
+        if error is not None:
+            print(failure.error([failure.of_exception(self.rank, 0.0, error)]).details, file=self._streams[1])
+        flush((*self._streams, sys.stdout, sys.stderr))
+        os._exit(error is not None)
 
     def _finish(self, number: int) -> None:
         """Send everything printed on its way, and behind it the mark that says so."""

@@ -34,6 +34,8 @@ class Standing:
                 self._busy.pop(message.rank, None)
         if not self.over and (members.deaths or members.tree.ended):
             self.over = lost(members)
+        if not self.over and not members.folder.exists():  # a cell may have cleared it away
+            self.over = f"its folder {members.folder} was removed"
         return self.over
 
     def run(self, cell: Cell, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen) -> Outcome:

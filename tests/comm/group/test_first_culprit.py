@@ -101,6 +101,29 @@ def test_an_error_that_cannot_be_pickled_still_says_what_it_is(four):
     assert error.__cause__ is None
 
 
+def test_an_error_that_fails_at_its_own_words_is_still_an_error(four):
+    text = "class Odd(BaseException):\n    def __str__(self): raise RuntimeError\nif rank == 1: raise Odd"
+    error = run(four, text).error
+    assert (error.rank, error.kind, error.message) == (1, "Odd", "<exception str() failed>") and four.alive
+
+
+def test_what_is_in_a_group_of_errors_is_told(four):
+    details = run(four, "if rank == 3: raise ExceptionGroup('two', [ValueError(1), KeyError('x')])").error.details
+    assert "ExceptionGroup: two (2 sub-exceptions)\n  ValueError: 1\n  KeyError: 'x'" in details
+
+
+def test_a_fork_that_comes_out_of_its_cell_ends_and_only_the_rank_answers(four):
+    """As in a script, where it would come out of the file."""
+    text = "import os\npid = os.fork()\nif pid == 0 and rank == 2: {}\nos.waitpid(pid, 0)[1] if pid else 'never'"
+    assert set(run(four, text.format("pass")).values.values()) == {"0"}
+    seen = run(four, text.format("1 / 0"))
+    assert seen.values == {0: "0", 1: "0", 2: "256", 3: "0"}
+    said = [line for ranks, line in seen.texts("err") if ranks == (2,)]
+    assert said[0].startswith("Traceback") and said[-1] == "ZeroDivisionError: division by zero"
+    assert not [line for line in said if "comm/group" in line]
+    assert run(four, "comm.barrier()\nrank").values == {r: str(r) for r in range(4)}
+
+
 def test_a_rank_that_has_ended_its_cell_can_never_be_met(four):
     seen = run(four, "if rank == 1:\n    'done'\nelse:\n    comm.all_reduce(torch.ones(2, 3))", timeout_s=50)
     assert seen.error.rank == 1

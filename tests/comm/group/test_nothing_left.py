@@ -79,8 +79,7 @@ def test_restart_ends_the_old_ones(group):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("os._exit(7)", "exit code 7"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9 (SIGKILL)"),
+        ("os._exit(0)", "exit code 0"),  # a success for torchrun, which would wait for the others for ever
         ("ctypes.string_at(0)", "signal 11 (SIGSEGV)"),
     ],
 )
@@ -112,6 +111,14 @@ def test_with_its_keeper_everything_ends(group, sign):
     seen = run(group, "rank")
     assert gone(pids) and not folder.exists() and seen.values == {0: "0", 1: "1"}
     assert seen.lines[0].text == "a new group starts, without the variables: it was ended from outside"
+
+
+def test_a_group_whose_folder_a_cell_removes_makes_room_for_a_new_one(group):
+    pids, folder = everybody(group)
+    run(group, f"import shutil\nshutil.rmtree({str(folder)!r}, ignore_errors=True)")
+    seen = run(group, "rank")
+    assert seen.lines[0].text == f"a new group starts, without the variables: its folder {folder} was removed"
+    assert seen.values == {0: "0", 1: "1"} and gone(pids)
 
 
 def test_a_cell_under_way_when_its_keeper_ends_is_told_so(group):
