@@ -7,6 +7,7 @@ unless both notebooks ran to the end and keep the rules, so a committed pair is 
 import copy
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -74,8 +75,8 @@ def build(source: Path, labs: Path, develop: Callable[[NotebookNode], None]) -> 
     start = time.monotonic()
     book = read(source)
     learner = learners(book)
-    execute(copy.deepcopy(learner), labs)
-    solution = execute(book, labs)
+    execute(copy.deepcopy(learner))
+    solution = execute(book)
     develop(solution)
     if not codes(read(source)) == codes(learner) == codes(solution):
         raise LabError("the code of source, learner's and solution notebook differs")
@@ -101,20 +102,24 @@ def learners(book: NotebookNode) -> NotebookNode:
     return learner
 
 
-def execute(book: NotebookNode, labs: Path) -> NotebookNode:
-    """Run all cells in a new kernel, and leave only what the next run would give as well."""
-    client = NotebookClient(
-        book,
-        timeout=CELL_LIMIT_S,
-        kernel_name="python3",
-        store_widget_state=False,
-        record_timing=False,
-        resources={"metadata": {"path": str(labs)}},
-    )
-    try:
-        client.execute()
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        raise LabError(f"Run All stops: {error}") from None
+def execute(book: NotebookNode) -> NotebookNode:
+    """Run all cells in a new kernel, and leave only what the next run would give as well.
+
+    It runs in a new folder: what a learner has said before changes nothing, and what the lab writes is gone after it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(
+            book,
+            timeout=CELL_LIMIT_S,
+            kernel_name="python3",
+            store_widget_state=False,
+            record_timing=False,
+            resources={"metadata": {"path": folder}},
+        )
+        try:
+            client.execute()
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            raise LabError(f"Run All stops: {error}") from None
     book.metadata.language_info = NotebookNode(name="python")
     for count, cell in enumerate((cell for cell in book.cells if cell.cell_type == "code"), 1):
         cell.execution_count = count

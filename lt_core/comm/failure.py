@@ -74,13 +74,18 @@ def first(failures: Sequence[Failure]) -> Failure:
 def error(failures: Sequence[Failure], note: str = "") -> RankError:
     """The one exception that the launching process raises, the culprit's own as its cause."""
     culprit = first(failures)
-    others = sorted((f for f in failures if f is not culprit), key=lambda failure: failure.at_s)
+    others = sorted((f for f in failures if f is not culprit), key=_place)
     lines = [f"  rank {f.rank}: {f.kind}: {f.message}" for f in others]
     after = ["what followed:", *lines] if lines else []
     details = "\n".join(part for part in (_traceback(culprit), *after, note) if part)
     raised = RankError(culprit.rank, culprit.kind, culprit.message, details)
     raised.__cause__ = _unpickled(culprit.pickled)
     return raised
+
+
+def _place(failure: Failure) -> tuple[bool, float]:
+    """Own errors as they came; of consequences, whose moments are chance, by rank."""
+    return failure.consequence, failure.rank if failure.consequence else failure.at_s
 
 
 def _text(error: BaseException) -> str:

@@ -14,6 +14,7 @@ beside the notebook.
 | verify, same, sets | the equality badge; how tensors differ; what can be compared |
 | bill, bill_table | four currencies a technique |
 | banner | what a lab runs on |
+| script | a saved cell, run as a terminal would |
 | shown | text, and the same in HTML |
 """
 
@@ -25,9 +26,10 @@ from lt_core.teaching.hint import hint
 from lt_core.teaching.learner import Learner
 from lt_core.teaching.predict import predict
 from lt_core.teaching.reveal import guess_of, reveal
+from lt_core.teaching.script import run_script
 from lt_core.teaching.verify import Badge, NotTheSame, Purpose, verify
 
 __all__ = [
     "Badge", "Checked", "Learner", "NotTheSame", "Purpose", "banner", "bill", "calibration", "calibration_figure",
-    "check", "guess_of", "hint", "predict", "reveal", "verify",
+    "check", "guess_of", "hint", "predict", "reveal", "run_script", "verify",
 ]  # fmt: skip

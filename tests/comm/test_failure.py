@@ -114,3 +114,10 @@ def test_an_exception_that_cannot_be_pickled_still_says_what_it_is():
 )
 def test_a_death_says_how(code, last_words, message):
     assert str(failure.error([failure.of_death(3, 1.0, code, last_words)])) == f"rank 3 failed first: died: {message}"
+
+
+def test_what_followed_is_told_in_an_order_that_does_not_depend_on_chance():
+    own = [of(0, 3.0, ValueError("third")), of(3, 2.0, ValueError("second")), of(5, 1.0, ValueError("first"))]
+    told = failure.error([of(2, 1.5, Aborted("a")), of(1, 1.6, Aborted("a")), *own])
+    followed = told.details.partition("what followed:\n")[2].splitlines()
+    assert [line.split(":")[0].strip() for line in followed] == ["rank 3", "rank 0", "rank 1", "rank 2"]
