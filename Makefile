@@ -15,7 +15,8 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 .PHONY: help test check lab labs bench-env bench notebook-diffs freeze clean
 
 help:
-	@echo "make lab        open the labs in JupyterLab           (ARGS=\"--no-browser --port 8899\" are passed on)"
+	@echo "make lab        open your copies of the labs in JupyterLab (ARGS=\"--no-browser --port 8899\" are passed on,"
+	@echo "                ARGS=\"--reset 20\" gives lab 20 fresh and keeps what you had beside it)"
 	@echo "make test       everything: style, types, tests, labs, browser"
 	@echo "make check      the quick round: style, types, tests that start no processes"
 	@echo "make labs       build the notebooks whose source in labs/src changed (FORCE=1: all)"
@@ -45,7 +46,7 @@ check: .venv/made
 	@$(BIN)/python -m tests.run_all --quick
 
 lab: .venv/made
-	@$(BIN)/jupyter lab --config=labs/settings/jupyter_lab_config.py $(ARGS)
+	@$(BIN)/ltlab lab $(ARGS)
 
 labs: .venv/made
 	@$(BIN)/python -m labs.build $(if $(FORCE),--force)

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from lt_core import __version__
-from lt_core.cli import bench, doctor, groups, ring
+from lt_core.cli import bench, doctor, groups, lab, ring
 
 app = typer.Typer(
     name="ltlab", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
+app.command("lab", context_settings=lab.PASSED_ON)(lab.lab)
 app.command("doctor")(doctor.doctor)
 app.command("ring")(ring.ring)
 app.command("bench")(bench.bench)
