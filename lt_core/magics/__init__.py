@@ -8,7 +8,7 @@
 | torchrun | the magic: a line, a cell, a group of ranks |
 | options, scope | the line in words; `{x}` and `$x` in it; what `--in` copies |
 | raw | the body as it was typed |
-| held | the one group of a notebook |
+| held, ranks | the one group of a notebook; a function on its ranks |
 | commands | `%torchrun status`, `restart`, `stop` |
 | live, paper, words | what ranks print while they run, and the text that a saved notebook keeps |
 | expect, errors | an error that was wanted; a cell that is no Python |
@@ -21,11 +21,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lt_core.base.errors import UserError
+from lt_core.magics.ranks import launch
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 NAME = "Torchrun"
+__all__ = ["NAME", "launch", "load", "load_ipython_extension", "unload_ipython_extension"]
 
 
 def load() -> None:

@@ -51,6 +51,10 @@ class Held:
             raise UserError("this notebook holds no ranks", attempt="%%torchrun -n 4")
         return self.group
 
+    def plain(self) -> Group | None:
+        """The group, if there is one and its wires are as they are."""
+        return None if self._options.shape else self.group
+
     def stop(self) -> bool:
         """End the ranks; whether there were some."""
         group, self.group = self.group, None

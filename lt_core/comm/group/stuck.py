@@ -1,11 +1,12 @@
 """A wait that will not end: found in the pages, without asking anybody.
 
-It waits too long; or for a rank that has ended the cell (or does not run it) and so can never come.
+It waits too long, perhaps because ranks wait for each other in a circle; or for a rank that has ended the cell (or does
+not run it) and so can never come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lt_core.comm.group.cell import Ask, Cell, ranks_text
@@ -60,6 +61,10 @@ class Watch:
         for rank, where in waits:
             if now_s - where.since_s > self._cell.timeout_s:
                 missing = self._pages.missing(where, rank, self._generation)
+                if ring := circle({r: self._pages.missing(w, r, self._generation) for r, w in reversed(waits)}):
+                    drawn = " -> ".join(map(str, [*ring, ring[0]]))
+                    message = f"nobody can be first: ranks wait for each other in a circle, {drawn}"
+                    return Stuck(ring[0], "Deadline", f"{message}, for more than {self._cell.timeout_s:g} s")
                 said = f"{ranks_text(tuple(missing))} not come" if missing else "all ranks are there"
                 said = said.replace(" not", " has not" if len(missing) == 1 else " have not")
                 message = f"rank {rank} waits in {where} for more than {self._cell.timeout_s:g} s: {said}"
@@ -77,3 +82,24 @@ class Watch:
                 message = f"rank {rank} waits in torch.distributed's {raw} for more than {timeout_s:g} s"
                 return Stuck(rank, "Deadline", message)
         return None
+
+
+def circle(waits_for: Mapping[int, Sequence[int]]) -> list[int]:
+    """The ranks that wait for each other in a circle, from the lowest one on; none where there is no such.
+
+    >>> circle({0: [1], 1: [2], 2: [1]})
+    [1, 2]
+    """
+    return next((found for start in sorted(waits_for) if (found := _way(start, start, waits_for, set()))), [])
+
+
+def _way(at: int, to: int, waits_for: Mapping[int, Sequence[int]], seen: set[int]) -> list[int]:
+    """The ranks on a way of waits from `at` to `to`, without its end; none where there is no way."""
+    for following in waits_for.get(at, ()):
+        if following == to:
+            return [at]
+        if following not in seen:
+            seen.add(following)
+            if rest := _way(following, to, waits_for, seen):
+                return [at, *rest]
+    return []

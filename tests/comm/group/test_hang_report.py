@@ -8,6 +8,7 @@ from lt_core.base import torch_compat
 from lt_core.comm.group import Group
 from lt_core.comm.group.report import pending
 from lt_core.comm.group.source import call_at
+from lt_core.comm.group.stuck import circle
 from tests.comm.group.conftest import run
 
 pytestmark = pytest.mark.processes
@@ -56,12 +57,49 @@ def test_a_call_past_comm_is_found_in_torchs_own_record(three):
     assert "  rank 0 waits in torch.distributed's own all_reduce of (5,): d.all_reduce at line 3" in str(seen.error)
 
 
+def test_a_rank_that_does_not_answer_a_signal_is_told_from_its_page(three):
+    deaf = "import faulthandler, signal, time\nfaulthandler.unregister(signal.SIGUSR1)\n"
+    deaf += "signal.signal(signal.SIGUSR1, signal.SIG_IGN)\nif rank == 1: time.sleep(60)\ncomm.barrier()"
+    where = run(three, deaf, timeout_s=0.5).error.details.splitlines()
+    assert re.match(r"  rank 0 waits in barrier \(collective \d+\), line 5 for ", where[1])
+    assert where[2] == "  rank 1 is in no collective"
+    stack = f"open('{three.status().folder}/stack.' + str(rank), 'ab', 0)"
+    assert run(three, f"faulthandler.register(signal.SIGUSR1, {stack}, all_threads=False)").error is None
+
+
 def test_a_stopped_rank_is_named(three):
     text = "import os, signal\nif rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\ncomm.barrier()"
     seen = run(three, text, timeout_s=0.5)
     assert seen.error.rank == 2 and seen.error.message.endswith("rank 2 has not come")
     assert "  rank 2 is in no collective; its control thread does not answer, stopped" in str(seen.error)
     three.restart()
+
+
+def test_ranks_that_wait_for_each_other_are_drawn_as_a_circle(three):
+    """Each sends before it receives, so nobody does."""
+    text = (
+        "came, right, left = torch.empty(2), (rank + 1) % 3, (rank - 1) % 3\n"
+        "comm.exchange([(torch.ones(2), right)], [])\ncomm.exchange([], [(came, left)])"
+    )
+    error = run(three, text, timeout_s=0.7).error
+    circle = "nobody can be first: ranks wait for each other in a circle, 0 -> 1 -> 2 -> 0, for more than 0.7 s"
+    assert (error.rank, error.kind, error.message) == (0, "Deadline", circle)
+    assert "  rank 1 waits in exchange (to 2), line 2 for " in error.details
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "found"),
+    [
+        ({}, []),
+        ({0: [1], 1: [2]}, []),
+        ({0: [1], 1: [0]}, [0, 1]),
+        ({0: [1], 1: [2], 2: [3], 3: [1]}, [1, 2, 3]),
+        ({2: [0, 1], 1: [2], 0: []}, [1, 2]),
+        ({0: [1, 2], 1: [], 2: [0]}, [0, 2]),
+    ],
+)
+def test_a_circle_is_found_wherever_it_is(waits_for, found):
+    assert circle(waits_for) == found
 
 
 def test_a_rank_in_c_that_holds_the_interpreter_is_seen(three):
