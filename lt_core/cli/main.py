@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lt_core import __version__
-from lt_core.cli import bench, doctor, groups, lab, ring
+from lt_core.cli import bench, doctor, grade, groups, lab, ring
 
 app = typer.Typer(
     name="ltlab", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -18,6 +18,7 @@ app.command("lab", context_settings=lab.PASSED_ON)(lab.lab)
 app.command("doctor")(doctor.doctor)
 app.command("ring")(ring.ring)
 app.command("bench")(bench.bench)
+app.command("grade")(grade.grade)
 app.command("ps")(groups.ps)
 app.command("stop")(groups.stop)
 

@@ -15,6 +15,7 @@ beside the notebook.
 | bill, bill_table | four currencies a technique |
 | banner | what a lab runs on |
 | script | a saved cell, run as a terminal would |
+| grading/ | `ltlab grade`: learners' notebooks by the same checkers, each in a process of its own |
 | shown | text, and the same in HTML |
 """
 

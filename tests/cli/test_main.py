@@ -23,7 +23,7 @@ def test_version():
 def test_help_names_every_command():
     done = called("--help")
     assert done.exit_code == 0
-    assert all(name in done.output for name in ("lab", "doctor", "ring", "bench", "ps", "stop"))
+    assert all(name in done.output for name in ("lab", "doctor", "ring", "bench", "grade", "ps", "stop"))
     assert "..." not in done.output.split("Commands:")[1], "a summary that is cut"
 
 
