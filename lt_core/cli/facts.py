@@ -80,15 +80,13 @@ def gather(platform: str = sys.platform, try_two: Callable[[], list[Said]] | Non
 
 
 def _host(facts: Facts) -> Facts:
-    import psutil
-
     from lt_core.base.errors import UserError
-    from lt_core.comm import folders, host, rendezvous
+    from lt_core.comm import folders, host, limits, rendezvous
 
     facts = replace(
         facts,
-        cores=host.cores(),
-        memory_bytes=psutil.virtual_memory().available,
+        cores=limits.cores(),
+        memory_bytes=limits.free_bytes(),
         shared_bytes=shared_bytes(host.mounts()),
         driver=shutil.which("nvidia-smi") is not None,
         rendezvous=rendezvous.installed(),

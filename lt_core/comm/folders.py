@@ -50,14 +50,19 @@ def root() -> Path:
 def make(nbytes: int = 0) -> Folder:
     """A new folder, locked, with room for `nbytes`. Errors: `UserError` naming the place where it is full."""
     top = root()
-    free, needed = shutil.disk_usage(top).free, ALWAYS_BYTES + nbytes
-    if free < needed:
-        what = f"the folder {top} is full"
-        raise UserError(what, f"{bytes_text(free)} free", bytes_text(needed), "XDG_RUNTIME_DIR=a roomier folder")
+    check_room(top, nbytes)
     born = Path(tempfile.mkdtemp(prefix=NEWBORN, dir=top))
     lock = os.open(born / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return Folder(born.rename(born.with_name(born.name.removeprefix(NEWBORN))), lock)  # locked before it has a name
+
+
+def check_room(top: Path, nbytes: int = 0) -> None:
+    """Errors: `UserError` naming a place in which there is no room for `nbytes` and what a launch always needs."""
+    free, needed = shutil.disk_usage(top).free, ALWAYS_BYTES + nbytes
+    if free < needed:
+        what = f"the folder {top} is full"
+        raise UserError(what, f"{bytes_text(free)} free", bytes_text(needed), "XDG_RUNTIME_DIR=a roomier folder")
 
 
 def sweep() -> list[Path]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lt_core.base.cluster import Cluster, Device, Wire
-from lt_core.comm import host
+from lt_core.comm import limits
 from lt_core.comm.comm import Comm
 from lt_core.comm.uncounted import uncounted
 
@@ -98,4 +98,4 @@ def _device(comm: Comm) -> Device:
     if comm.device.type == "cuda":
         card = torch.cuda.get_device_properties(comm.device)
         return Device(card.name, card.total_memory)
-    return Device("CPU", host.memory_bytes() // comm.size)  # the ranks share it
+    return Device("CPU", limits.memory_bytes() // comm.size)  # the ranks share it

@@ -178,9 +178,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if LINUX else os.cpu_count() or 1
 
 
-def memory_bytes() -> int:
-    """The machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def allocate(fd: int, nbytes: int) -> None:
+    """Give a file that size, its space found now: a full disk is an error here, not a SIGBUS later (macOS: it is)."""
+    if LINUX:
+        os.posix_fallocate(fd, 0, nbytes)
+    else:
+        os.ftruncate(fd, nbytes)
 
 
 def mounts() -> dict[str, str]:

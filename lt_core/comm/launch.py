@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lt_core.base.errors import UserError
-from lt_core.comm import control, host, parcel, rendezvous
+from lt_core.comm import control, host, limits, parcel, rendezvous
 
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
@@ -112,7 +112,7 @@ def torchrun(folder: Path, size: int, script: Path) -> list[str]:
 
 def environment(size: int) -> dict[str, str]:
     """This process's environment as each of `size` ranks gets it: its share of the cores, gloo on the loopback."""
-    threads = max(1, host.cores() // size)
+    threads = max(1, limits.cores() // size)
     mine = {"OMP_NUM_THREADS": str(threads), "GLOO_SOCKET_IFNAME": host.loopback()}
     return {**os.environ, **mine}
 

@@ -13,6 +13,8 @@ from typing import Protocol
 
 from torch._C._distributed_c10d import FileStore, PrefixStore, Store
 
+from lt_core.comm import host
+
 
 class Meeting(Protocol):
     """A place known to all ranks: a store and a board for each group, and words that are settled once for all."""
@@ -47,7 +49,7 @@ class InFolder:
     def board(self, group: str, size: int) -> memoryview | None:
         """Shared memory, in a file."""
         with open(os.open(self._folder / f"board.{group}", os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-            file.truncate(8 * size)
+            host.allocate(file.fileno(), 8 * size)
             return memoryview(mmap.mmap(file.fileno(), 8 * size)).cast("q")
 
     def settle(self, key: str, word: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lt_core.base.cluster import Cluster
 from lt_core.base.units import bytes_text, rate_text, seconds_text
-from lt_core.comm import host
+from lt_core.comm import limits
 from lt_core.teaching.shown import say
 
 WHY = {
@@ -20,7 +20,7 @@ def banner(machine: Cluster, backend: str, cores: int | None = None) -> None:
     machine: measured by `here` on the ranks.  backend: what carries their messages.  cores: of this machine, unless
     others are given.
     """
-    say("\n".join(lines(machine, backend, host.cores() if cores is None else cores)))
+    say("\n".join(lines(machine, backend, limits.cores() if cores is None else cores)))
 
 
 def lines(machine: Cluster, backend: str, cores: int) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lt_core.base.cluster import Wire
-from lt_core.comm import host
+from lt_core.comm import limits
 from lt_core.comm.here import SIZES, fitted, here
 from lt_core.comm.shaped import shaped
 
@@ -30,7 +30,7 @@ def test_all_ranks_find_the_same_machine(ranks, size):
     assert nbytes == 0 and all(other == (first, 0) for other in others)
     assert (first.name, first.size, first.nodes, first.inner.name) == ("here", size, 1, "here")
     assert first.inner.latency_s > 0 and first.inner.bytes_per_s > 0
-    assert first.device.memory_bytes == host.memory_bytes() // size
+    assert first.device.memory_bytes == limits.memory_bytes() // size
 
 
 def test_a_slow_wire_is_seen_to_be_slow(ranks):

@@ -28,9 +28,17 @@ def family():
 
 def test_the_machine():
     assert host.cores() == len(psutil.Process().cpu_affinity())
-    assert host.memory_bytes() == psutil.virtual_memory().total
     assert host.loopback() in psutil.net_if_addrs()
     assert host.mounts()["/proc"] == "proc"
+
+
+def test_a_file_has_its_size_and_its_space(tmp_path):
+    with open(tmp_path / "page", "w+b") as file:
+        host.allocate(file.fileno(), 5000)
+        host.allocate(file.fileno(), 5000)
+        assert file.read() == bytes(5000) and os.fstat(file.fileno()).st_blocks * 512 >= 5000
+        with pytest.raises(OSError):
+            host.allocate(file.fileno(), 1 << 62)
 
 
 def test_the_environment_is_read_where_it_stands(monkeypatch):

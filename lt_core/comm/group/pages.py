@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from lt_core.comm import host
 from lt_core.comm.contract.pages import Pages, pages_bytes
 
 BEGUN = 3  # which of the first words of a group's page counts the collectives that its rank has begun
@@ -125,10 +126,7 @@ def now() -> float:
 
 def _mapped(path: Path, nbytes: int) -> mmap.mmap:
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-        if hasattr(os, "posix_fallocate"):  # else a full disk would be found when the page is written: by a SIGBUS
-            os.posix_fallocate(file.fileno(), 0, nbytes)
-        else:
-            file.truncate(nbytes)
+        host.allocate(file.fileno(), nbytes)
         return mmap.mmap(file.fileno(), nbytes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 
+from lt_core.comm import folders
 from lt_core.comm.group.cell import Cell, Interrupted, Job, Line, Outcome, Renew, Reply
 from lt_core.comm.group.members import Members
 from lt_core.comm.group.pages import Watched, generation_folder
@@ -49,6 +50,7 @@ class Standing:
 
     def _renew(self, cell: Cell, screen: Screen) -> None:
         """New communicators, in a folder that nobody has written to; all variables stay."""
+        folders.check_room(self.members.folder.parent)  # of a full disk torch names neither file nor folder
         self._generation += 1
         nothing = cell._replace(wanted=())
         self._turn(nothing, self._everyone, Renew(self._next(), self._generation, cell.timeout_s), screen)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lt_core.base.cluster import Wire
 from lt_core.base.errors import Deadline, UserError
-from lt_core.comm import folders
+from lt_core.comm import folders, limits
 from lt_core.comm.group import found, room
 from lt_core.comm.group.cell import Hello, Interrupted, Status
 from lt_core.comm.group.members import Members
@@ -42,7 +42,7 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Memb
     if inside():
         raise UserError("a rank cannot start a group", attempt="comm.subset(ranks)")
     folders.sweep()
-    room.check(plan.size, room.free_bytes())
+    room.check(plan.size, limits.free_bytes())
     members = Members(folders.make(), plan.size)
     try:
         status = _announced(plan, members)

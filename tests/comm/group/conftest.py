@@ -11,6 +11,8 @@ import pytest
 
 from lt_core.comm.group import Cell, Group, Line, Outcome
 
+STALE = {"MASTER_ADDR": "192.0.2.1", "MASTER_PORT": "29500", "OMP_NUM_THREADS": "77"}
+
 
 class Seen(NamedTuple):
     """A cell as its user sees it."""
@@ -47,10 +49,12 @@ def run(group: Group, text: str, **options: Any) -> Seen:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_root() -> Iterator[Path]:
-    """A folder of groups that no other test run shares: what others hold there would be refused, or stopped."""
+    """A folder of groups that no other test run shares; and an environment in which another run has left its port."""
     place = Path(tempfile.mkdtemp(prefix="lt-", dir="/tmp"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", str(place))
+        for name, value in STALE.items():
+            patch.setenv(name, value)
         yield place / "lt_core"
     shutil.rmtree(place)
 

@@ -67,14 +67,6 @@ def test_a_rank_that_does_not_answer_a_signal_is_told_from_its_page(three):
     assert run(three, f"faulthandler.register(signal.SIGUSR1, {stack}, all_threads=False)").error is None
 
 
-def test_a_stopped_rank_is_named(three):
-    text = "import os, signal\nif rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\ncomm.barrier()"
-    seen = run(three, text, timeout_s=0.5)
-    assert seen.error.rank == 2 and seen.error.message.endswith("rank 2 has not come")
-    assert "  rank 2 is in no collective; its control thread does not answer, stopped" in str(seen.error)
-    three.restart()
-
-
 def test_ranks_that_wait_for_each_other_are_drawn_as_a_circle(three):
     """Each sends before it receives, so nobody does."""
     text = (
@@ -132,6 +124,13 @@ def test_a_long_cell_is_told_while_it_runs(three):
 
 def test_a_short_cell_is_told_nothing(three):
     assert run(three, "comm.barrier()").progress == []
+
+
+def test_a_stopped_rank_is_named(three):
+    text = "import os, signal\nif rank == 2: os.kill(os.getpid(), signal.SIGSTOP)\ncomm.barrier()"
+    seen = run(three, text, timeout_s=0.5)
+    assert seen.error.rank == 2 and seen.error.message.endswith("rank 2 has not come")
+    assert "  rank 2 is in no collective; its control thread does not answer, stopped" in str(seen.error)
 
 
 def test_torchs_record_in_words(monkeypatch):

@@ -23,10 +23,11 @@ def test_functions_and_classes_of_other_cells_go_both_ways(cell):
     """accelerate#3925: what a notebook's cell defines was not found in the processes."""
     names: dict = {"__name__": "__main__"}
     exec("import math\nfactor = 3\ndef scale(v): return math.floor(v * factor)\nclass Box:\n    inside = 5", names)
-    given = {"scale": names["scale"], "Box": names["Box"], "twice": lambda v: 2 * v}
-    text = "class Made:\n    def __init__(self, v): self.v = v\nmade = Made(twice(scale(1.5)) + Box().inside)"
+    exec("def by(k):\n    def times(v): return k * scale(v)\n    return times\nthrice = by(3)", names)
+    given = {"thrice": names["thrice"], "Box": names["Box"], "twice": lambda v: 2 * v}
+    text = "class Made:\n    def __init__(self, v): self.v = v\nmade = Made(twice(thrice(1.5)) + Box().inside)"
     seen = cell(text, given=given, wanted=("made",))
-    assert [made.v for made in seen.outcome.outs["made"]] == [13, 13]
+    assert [made.v for made in seen.outcome.outs["made"]] == [29, 29]
 
 
 def test_ranks_change_their_own_copy(cell):

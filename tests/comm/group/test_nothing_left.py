@@ -59,6 +59,22 @@ def open_files() -> set[str]:
     return {os.readlink(f"/proc/self/fd/{fd}") for fd in fds if os.path.exists(f"/proc/self/fd/{fd}")}
 
 
+def test_restart_ends_the_old_ones(group):
+    pids, folder = everybody(group)
+    group.restart()
+    assert gone(pids) and not folder.exists() and run(group, "rank").values == {0: "0", 1: "1"}
+
+
+def test_the_tree_is_as_it_is_drawn(group):
+    run(group, "1")
+    status = group.status()
+    keeper = psutil.Process(status.keeper)
+    (torchrun,) = keeper.children()
+    assert keeper.ppid() == os.getpid() and os.getsid(keeper.pid) == keeper.pid
+    assert "torch.distributed.run" in torchrun.cmdline() and "--max-restarts=0" in torchrun.cmdline()
+    assert {child.pid for child in torchrun.children()} == set(status.pids)
+
+
 def test_stop_ends_deaf_ranks_and_their_grandchildren(group):
     before, threads = open_files(), {thread.name for thread in threading.enumerate()}
     pids, folder = everybody(group)
@@ -70,21 +86,19 @@ def test_stop_ends_deaf_ranks_and_their_grandchildren(group):
     group.stop()  # again
 
 
-def test_restart_ends_the_old_ones(group):
-    pids, folder = everybody(group)
-    group.restart()
-    assert gone(pids) and not folder.exists() and run(group, "rank").values == {0: "0", 1: "1"}
-
-
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "said", "watched"),
     [
-        ("os._exit(0)", "exit code 0"),  # a success for torchrun, which would wait for the others for ever
-        ("ctypes.string_at(0)", "signal 11 (SIGSEGV)"),
+        ("os._exit(0)", "exit code 0", True),  # a success for torchrun, which would wait for the others for ever
+        ("ctypes.string_at(0)", "signal 11 (SIGSEGV)", False),
     ],
 )
-def test_a_rank_that_dies_ends_the_group(group, how, said):
+def test_a_rank_that_dies_ends_the_group(group, how, said, watched, monkeypatch):
+    """Where the system can be asked to tell of its end, and where it is looked for."""
+    if not watched:
+        monkeypatch.setattr(host, "watch", lambda pid: None)
     pids, folder = everybody(group)
+    monkeypatch.undo()
     text = f"import ctypes, os, signal\nif rank == 1:\n    os.write(2, b'last words\\n')\n    {how}\ncomm.barrier()"
     seen = run(group, text)
     assert isinstance(seen.error, RankError) and (seen.error.rank, seen.error.kind) == (1, "died")
@@ -103,10 +117,9 @@ def test_a_rank_that_died_between_cells_is_noticed(group):
     assert seen.lines[0].text.startswith("a new group starts, without the variables: rank 0 died: signal 9 (SIGKILL)")
 
 
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
-def test_with_its_keeper_everything_ends(group, sign):
+def test_with_its_keeper_everything_ends(group):
     pids, folder = everybody(group)
-    os.kill(pids[0], sign)
+    os.kill(pids[0], signal.SIGKILL)
     assert gone(pids[1:])
     seen = run(group, "rank")
     assert gone(pids) and not folder.exists() and seen.values == {0: "0", 1: "1"}
@@ -158,16 +171,9 @@ def kernel(own_root):
     script.stdout.close()
 
 
-def test_a_kernel_that_ends_well_leaves_nothing(kernel):
+def test_a_kernel_that_is_killed_leaves_nothing(kernel):
     script, pids, folder = kernel
-    script.stdin.close()
-    assert script.wait(20) == 0 and gone(pids) and not folder.exists()
-
-
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_a_kernel_that_is_killed_leaves_nothing(kernel, sign):
-    script, pids, folder = kernel
-    script.send_signal(sign)
+    script.kill()
     assert gone([script.pid, *pids]) and not folder.exists()
 
 
@@ -188,7 +194,9 @@ def test_stop_all_of_another_process_ends_it(kernel):
     stopped = stop_all()
     assert str(folder) in [status.folder for status in stopped]
     assert gone(pids) and not folder.exists() and find() == []
-    assert script.poll() is None  # the kernel itself is left alone
+    assert script.poll() is None  # the kernel itself is left alone, and can still end well
+    script.stdin.close()
+    assert script.wait(20) == 0
 
 
 def test_nothing_lies_about_in_the_temporary_folder(own_root):
@@ -199,16 +207,7 @@ def test_nothing_lies_about_in_the_temporary_folder(own_root):
     run(group, "1/0")
     run(group, "comm.subset([1, 0]).barrier()")
     group.stop()
-    new = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before
+    others = {f"lt_core-{os.getuid()}"}  # the tests that run beside these may be the first to launch here
+    new = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before - others
     assert [name for name in new if name.startswith(("torchelastic", "ltlab", "lt_", "none_"))] == []
     assert list(own_root.iterdir()) == [] or all(folders.lives(place) for place in own_root.iterdir())
-
-
-def test_the_tree_is_as_it_is_drawn(group):
-    run(group, "1")
-    status = group.status()
-    keeper = psutil.Process(status.keeper)
-    (torchrun,) = keeper.children()
-    assert keeper.ppid() == os.getpid() and os.getsid(keeper.pid) == keeper.pid
-    assert "torch.distributed.run" in torchrun.cmdline() and "--max-restarts=0" in torchrun.cmdline()
-    assert {child.pid for child in torchrun.children()} == set(status.pids)

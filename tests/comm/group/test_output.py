@@ -87,13 +87,13 @@ def test_a_cell_that_closes_its_streams_still_ends(group, cell):
     seen = cell("import os, sys\nsys.stdout.close()\nsys.stderr = None\nos.close(1)")
     assert seen.error is None and seen.seconds < 5
     assert cell("rank").values == {0: "0", 1: "1"}
-    group.restart()
 
 
 def test_what_was_written_before_a_kill_is_shown(group, cell):
-    text = "import os, signal\nprint('one')\nos.write(1, b'half a line')\nos.kill(os.getpid(), signal.SIGKILL)"
-    seen = cell(text)
-    assert sorted(seen.texts()) == sorted([((0, 1), "one"), ((0, 1), "half a line")])
+    """On stderr: of the test before, stdout is closed."""
+    text = "import os, signal, sys\nprint('one', file=sys.__stderr__)\nos.write(2, b'half a line')\n"
+    seen = cell(f"{text}os.kill(os.getpid(), signal.SIGKILL)")
+    assert sorted(seen.texts("err")) == sorted([((0, 1), "one"), ((0, 1), "half a line")])
     assert not group.alive
 
 

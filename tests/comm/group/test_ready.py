@@ -83,7 +83,7 @@ def test_a_first_all_reduce_that_is_wrong_is_no_start():
 
 
 def test_the_proof_is_not_the_users_traffic(group, cell):
-    group.restart()
+    cell("1 / 0")  # after which a communicator is made, and proved
     assert cell("comm.traffic.bytes, comm.traffic.messages").values == {0: "(0, 0)", 1: "(0, 0)"}
 
 
@@ -107,6 +107,29 @@ def test_a_full_folder_is_named(own_root, monkeypatch):
     seen = run(Group(2, backend="gloo", alone=False), "1")
     assert isinstance(seen.error, UserError)
     assert re.match(rf"the folder {own_root} is full; got .* free; expected ", str(seen.error))
+
+
+def test_a_folder_that_fills_up_is_named_and_nothing_is_lost(own_root, cell, monkeypatch):
+    cell("kept = 1")
+    cell("1 / 0")  # so that the ranks meet anew, which takes files
+    with monkeypatch.context() as full:
+        full.setattr(folders, "ALWAYS_BYTES", 1 << 60)
+        for _ in range(2):
+            assert str(cell("kept").error).startswith(f"the folder {own_root} is full; got ")
+    assert cell("comm.barrier()\nkept").values == {0: "1", 1: "1"}
+
+
+def test_a_rank_whose_disk_is_full_says_so_and_lives_on(cell):
+    """What a rank maps is allocated first: else the system would end it when it writes there."""
+    text = (
+        "import os\nkept, allocate, fails = 1, os.posix_fallocate, [1, 2]\n"
+        "def full(*where):\n    if fails.pop(): raise OSError(28, 'No space left on device')\n"
+        "def later(*where): return full() if fails else allocate(*where)\n"
+        "os.posix_fallocate = later\ncomm.subset([1, 0])"
+    )
+    for seen in (cell(text), cell("'the communicator cannot be made anew'")):
+        assert (seen.error.kind, seen.error.message) == ("OSError", "[Errno 28] No space left on device")
+    assert cell("os.posix_fallocate = allocate\ncomm.subset([1, 0]).barrier()\nkept").values == {0: "1", 1: "1"}
 
 
 def test_without_the_plug_in_a_free_port_is_taken_and_named(own_root, monkeypatch):

@@ -8,8 +8,11 @@ from lt_core.comm.group import Cell, Group
 pytestmark = pytest.mark.processes
 
 
-def test_a_cell_finds_four_names_and_nothing_else(group, cell):
+def test_restart_gives_new_ranks_which_find_four_names_and_nothing_else(group, cell):
+    cell("kept = 1")
+    before = group.status().pids
     group.restart()
+    assert not set(before) & set(group.status().pids)
     names = "sorted(name for name in dir() if not name.startswith('__'))"
     assert cell(names).values == dict.fromkeys((0, 1), "['comm', 'lt', 'rank', 'torch']")
     found = cell("(rank, comm.rank, comm.size, comm.backend, torch.__name__, lt.__name__, __name__)").values
@@ -66,15 +69,6 @@ def test_a_syntax_error_reaches_no_rank(group, cell):
     assert isinstance(seen.error, SyntaxError)
     assert (seen.error.filename, seen.error.lineno, seen.error.text) == ("<cell 7>", 2, "return 5")
     assert seen.lines == [] and cell("'here'").values[1] == "'here'"
-
-
-def test_restart_gives_new_ranks_without_variables(group, cell):
-    cell("kept = 1")
-    before = group.status().pids
-    group.restart()
-    assert not set(before) & set(group.status().pids)
-    seen = cell("'kept' in dir()")
-    assert seen.values == {0: "False", 1: "False"} and seen.lines == []
 
 
 @pytest.mark.parametrize(
