@@ -24,8 +24,6 @@ MARK = "LT_CORE_FOLDER"  # stands in the environment of every process that a lau
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 END_S = 5.0  # how long ending processes may take
 
-# Processes
-
 
 def die_with_parent() -> None:
     """Let the kernel end this process when its parent dies; nothing on macOS, where the keeper does it alone."""
