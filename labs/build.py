@@ -1,7 +1,8 @@
 """make labs: one source a lab, src/NN_slug.py -> NN_slug.ipynb (the learner's) and solutions/NN_slug.ipynb (executed).
 
 Only labs whose source changed are built: its hash stands in the notebooks. `--force` builds all. Nothing is written
-unless both notebooks ran to the end and keep the rules, so a committed pair is always whole.
+unless both notebooks ran to the end and keep the rules, so a committed pair is always whole. The tour comes last: it is
+collected from the labs.
 """
 
 import copy
@@ -11,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from nbformat import NotebookNode
 from labs.picture import WIDGET, camera, develop, figures
 from labs.rules import codes, learner_faults, solution_faults
 from labs.source import LabError, blanked, digest, read
+from labs.tour import tour
 
 LABS = Path(__file__).parent
 CELL_LIMIT_S = 60
@@ -31,16 +34,28 @@ def main(arguments: list[str]) -> int:
     """Build what changed and return the exit code; a lab that fails does not keep the others from being built."""
     failed = 0
     with ExitStack() as stack:
-        developed = lazily(stack)
-        for source in sorted((LABS / "src").glob("[0-9]*.py")):
-            if "--force" not in arguments and is_fresh(source, LABS):
-                continue
+        for name, make in stale(LABS, lazily(stack), "--force" in arguments):
             try:
-                print(build(source, LABS, developed), flush=True)
+                print(make(), flush=True)
             except LabError as error:
-                print(f"{source.stem}: {error}", file=sys.stderr)
+                print(f"{name}: {error}", file=sys.stderr)
                 failed = 1
     return failed
+
+
+def stale(
+    labs: Path, develop: Callable[[NotebookNode], None], force: bool = False
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name of each notebook that is not what its source says, and what builds it."""
+    for source in sources(labs):
+        if force or not is_fresh(source, labs):
+            yield source.stem, partial(build, source, labs, develop)
+    if force or not tour_is_fresh(labs):
+        yield "tour", partial(build_tour, labs)
+
+
+def sources(labs: Path) -> list[Path]:
+    return sorted((labs / "src").glob("[0-9]*.py"))
 
 
 def lazily(stack: ExitStack) -> Callable[[NotebookNode], None]:
@@ -86,6 +101,26 @@ def build(source: Path, labs: Path, develop: Callable[[NotebookNode], None]) -> 
         nbformat.write(built, path)
     sizes = [f"{path.stat().st_size / 1000:,.0f} kB" for path in paths(source, labs)]
     return f"{source.stem}: {sizes[0]} and {sizes[1]}, {time.monotonic() - start:.0f} s"
+
+
+def collected(labs: Path) -> NotebookNode:
+    """Return the tour as the sources give it now."""
+    return tour(labs / "src" / "tour.py", sources(labs))
+
+
+def tour_is_fresh(labs: Path) -> bool:
+    """Return whether the tour is what its cells in the labs' sources are now."""
+    path = labs / "tour.ipynb"
+    return path.exists() and stored_source(path) == collected(labs).metadata.lt_lab.source
+
+
+def build_tour(labs: Path) -> str:
+    """Write the tour once it has run to the end, and return a line that says what that took."""
+    start, book = time.monotonic(), collected(labs)
+    execute(copy.deepcopy(book))
+    refuse(*learner_faults(book))
+    nbformat.write(book, labs / "tour.ipynb")
+    return f"tour: {(labs / 'tour.ipynb').stat().st_size / 1000:,.0f} kB, {time.monotonic() - start:.0f} s"
 
 
 def refuse(*faults: str) -> None:

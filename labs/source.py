@@ -12,6 +12,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode, from_dict
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+SLIDES = {"question": "slide", "predict": "slide", "see": "slide", "reveal": "fragment"}  # others are no slides
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -27,8 +28,9 @@ def read(path: Path) -> NotebookNode:
     book.metadata = from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}, "lt_lab": stamp})
     seen: Counter[str] = Counter()
     for cell in book.cells:
-        kept = {key: cell.metadata[key] for key in ("tags", "slideshow") if cell.metadata.get(key)}
-        cell.metadata = from_dict(kept)
+        tags = cell.metadata.get("tags", [])
+        kinds = [SLIDES[tag] for tag in tags if tag in SLIDES]
+        cell.metadata = from_dict({"tags": tags, "slideshow": {"slide_type": kinds[0] if kinds else "skip"}})
         code = digest(blanked(cell))[:8]
         cell.id = f"{code}-{seen[code]}" if seen[code] else code
         seen[code] += 1

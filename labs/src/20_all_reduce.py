@@ -10,121 +10,145 @@
 #     name: python3
 # ---
 
-# %% [markdown] tags=["question"]
+# %% [markdown] tags=["question", "tour"]
 # # 20 - All-reduce: four ranks, one sum, nobody in charge
 #
-# Eight GPUs hold eight gradients of 100 MB, and each of them wants the
+# Eight GPUs hold eight gradients of 100 MB, and each of them needs the
 # sum. Collected on one GPU and handed back, that takes 11.2 s on office
 # Ethernet, though one gradient crosses that wire in 0.8 s (1 Gbit/s).
 # **Who is wasting ten seconds?**
 #
-# *Builds on PyTorch tensors alone. Takes 25 minutes, 4 ranks, 20 s of
-# machine time.*
+# *Builds on [lab 00](00_start_here.ipynb): who comes early waits for who
+# comes last. Takes 35 minutes, 4 ranks, 30 s of machine time.*
+#
+# The next cell imports what the others use, and takes some 3 s.
 
-# %% tags=["setup"]
+# %% tags=["setup", "tour"]
 import torch
 
-from lt_core.base import Schedule, Trace
+from lt_core import launch, magics
+from lt_core.base import Trace
 from lt_core.base.cluster import KITCHEN, OFFICE, SHOEBOX, Cluster
-from lt_core.collectives import all_reduce, naive, ring
-from lt_core.comm import launch
+from lt_core.collectives import all_reduce, chunk_table, naive, ring
 from lt_core.comm.clocks import gather_traces
 from lt_core.comm.shaped import shaped
 from lt_core.engine.costs import of_cluster
 from lt_core.engine.simulate import simulate
-from lt_core.views import Three, gantt, show, witnesses
+from lt_core.teaching import bill, check, guess_of, predict
+from lt_core.teaching import reveal, run_script, verify
+from lt_core.views import Three, curves, explore, gantt, show
+from lt_core.views import stepper, wires, with_guess, witnesses
 
-# %% [markdown] tags=["run"]
+magics.load()
+
+# %% [markdown] tags=["predict", "tour"]
+# ## Predict it
+#
+# Before you know how: **what is the least that each rank must send?**
+# Think of the best scheme you can imagine for 8 ranks. *n* stands for
+# the bytes of one gradient, so "1" would mean that a rank sends its
+# gradient once. Write it down; you may be wrong, we were.
+
+# %% tags=["predict", "tour"]
+predict(
+    "20.ring_bytes",
+    "What EACH rank sends in the best scheme, with 8 ranks",
+    unit="n",
+)
+
+# %% [markdown] tags=["run", "tour"]
 # ## Run it: everyone to rank 0
 #
-# A *rank* is a process with a number. Four of them will run the function
-# below, each with numbers that no other rank has. They sum twice: 1,024
-# numbers (8,192 bytes) on the wire as it is, and 1 MiB on a wire shaped
-# to a kitchen's speed (100 Mbit/s, 1 ms), so slow that you can watch it.
-#
-# *Shaped* means that real messages cross, and wait until that wire would
-# have delivered them.
+# Every rank will run the function below. It makes numbers that no other
+# rank has, sums them by a *schedule*, and says what the rank has sent. A
+# schedule is plain data: **who sends what to whom, in which round.**
 
 
-# %% tags=["setup"]
+# %% tags=["setup", "tour"]
 def summed(comm, schedule, elements):
-    """One sum by this schedule: the result, what I sent, and when."""
-    x = torch.arange(elements, dtype=torch.float64, device=comm.device)
+    """The sum by this schedule, what I sent, everybody's trace."""
+    x = torch.arange(elements, device=comm.device).double()
     x += 1_000_000 * comm.rank
     trace = Trace(schedule.name, backend=comm.backend)
     comm.barrier()
     before = comm.traffic.copy()
     total = all_reduce(comm, x, schedule, trace)
     sent = comm.traffic - before
-    return total, sent.counted, gather_traces(comm, trace)
+    return total, sent, gather_traces(comm, trace)
 
 
-def one_rank(comm, schedule):
-    """What each of the four processes does."""
-    counted = summed(comm, schedule, 1024)
-    watched = summed(shaped(comm, KITCHEN), schedule, 131_072)
-    return counted, watched
+# %% [markdown] tags=["run", "tour"]
+# The naive schedule sends all to rank 0, which adds, and sends the sum
+# to all. Rows are ranks, columns are rounds: `0SEND1>0*4` reads *from
+# chunk 0 on, in round 1, to rank 0, 4 chunks*, which is everything.
+# `ADD` takes and adds, `COPY` takes and keeps. The shape is a **star**,
+# with rank 0 in the middle.
 
-
-# %% [markdown] tags=["run"]
-# A *schedule* says who sends what to whom, and it is plain data. Here is
-# the naive one: **everyone to rank 0, rank 0 to everyone.**
-
-# %% tags=["run"]
+# %% tags=["run", "tour"]
 print(naive.schedule(4).grid())
 
-# %% [markdown] tags=["run"]
-# Rows are ranks, columns are rounds. `0SEND1>0*4` reads: from chunk 0 on,
-# in round 1, to rank 0, 4 chunks (all of them). `ADD` takes and adds,
-# `COPY` takes and keeps.
-#
-# The next cell starts four processes and prints what each of them sent
-# of the 8,192 bytes. It takes about 5 s.
+# %% [markdown] tags=["run", "tour"]
+# Now for real: four processes sum 1,024 numbers, 8,192 bytes. They start
+# first, which takes about 4 s. **Who sends most?**
 
-# %% tags=["run"]
-naive_runs = launch(one_rank, 4, naive.schedule(4))
-
-print("rank   bytes  messages")
-for rank, (counted, _) in enumerate(naive_runs):
-    _, sent, _ = counted
-    print(f"{rank:4}  {sent.bytes:6,}  {sent.messages:8}")
-
-# %% [markdown] tags=["see"]
-# ## See it: one queue
-#
-# Look only at rank 0: its wire is busy from left to right, and the other
-# three queue for it. The upper half is what happened on your machine; a
-# bar lasts from a rank's asking until it has its bytes, so it holds the
-# waiting as well. The lower half is what the simulator says of **the same
-# schedule, priced**.
+# %% tags=["run", "tour"]
+# %%torchrun -n 4 --in summed,naive --out star,star_sent
+star, star_sent, _ = summed(comm, naive.schedule(4), 1024)
+print(
+    f"sent {star_sent.bytes:,} bytes, messages: {star_sent.messages}"
+)
 
 # %% tags=["see"]
-four = Cluster("four on a kitchen's wire", SHOEBOX, 4, KITCHEN)
+title = "Every message comes from rank 0, or goes to it"
+show(
+    wires(star_sent, title=title, under="8,192 bytes on 4 real ranks")
+)
+
+# %% [markdown] tags=["run", "tour"]
+# Between two processes of one machine that is over before you can look.
+# So put a kitchen's wire between them (100 Mbit/s, 1 ms) and sum 1 MiB.
+# *Shaped* means: real messages cross, and wait until that wire would
+# have delivered them.
+
+# %% tags=["run", "tour"]
+# %%torchrun --in shaped,KITCHEN --out star_trace
+slow = shaped(comm, KITCHEN)
+*_, star_trace = summed(slow, naive.schedule(4), 131_072)
+print("summed 1 MiB")
+
+# %% [markdown] tags=["see", "tour"]
+# ## See it: one queue
+#
+# **Look only at rank 0**: its wire is busy from left to right. The upper
+# half happened on your machine; there a bar also holds the waiting for
+# the other end. The lower half is the simulation: the same schedule,
+# priced.
+
+# %% tags=["see", "tour"]
+four = Cluster("four ranks", SHOEBOX, 4, KITCHEN)
 price = of_cluster(four, chunk_bytes=2**20 // 4)
-under = "1 MiB on 4 ranks, shaped wire: kitchen (100 Mbit/s, 1 ms)"
-
+under = "1 MiB, 4 ranks, shaped wire: kitchen (100 Mbit/s, 1 ms)"
 said = simulate(naive.schedule(4), price)
-_, _, naive_happened = naive_runs[0][1]
 title = "Rank 0 is the queue: naive all-reduce"
-show(gantt(naive_happened, said, title=title, under=under))
+show(gantt(star_trace[0], said, title=title, under=under))
 
-# %% [markdown] tags=["explain"]
-# Rank 0 takes in 3 n and sends out 3 n, one message after the other (*n*:
-# bytes of the tensor). Add a rank and the queue grows by two.
+# %% [markdown] tags=["explain", "tour"]
+# Rank 0 takes in 3 n and sends out 3 n, one message after the other. Add
+# a rank, and the queue grows by two.
 #
 # > **Law.** Of *p* ranks, rank 0 sends **n (p − 1)** bytes and takes as
 # > many, in **2 (p − 1)** rounds that each carry all of *n*.
 #
 # With 8 ranks and 100 MB these are 14 rounds of 0.8 s: your 11.2 s.
+# Nobody wastes ten seconds. Seven wires wait for one.
 #
-# So nobody wastes ten seconds: seven wires wait for one. Could everyone
-# be rank 0, each for an eighth of the numbers?
+# So: **could everyone be rank 0, each for an eighth of the numbers?**
 
-# %% [markdown] tags=["run"]
+# %% [markdown] tags=["run", "tour"]
 # ## Run it: the ring
 #
-# Cut the tensor in *p* chunks. Each chunk goes round once to be summed,
-# and once more to be told. This is chunk a, which starts at rank 0:
+# Cut the tensor into *p* chunks. Each goes round once to be summed, and
+# once more to be told. This is chunk a, which starts at rank 0:
 #
 # ```
 # 0 --> 1 --> 2 --> 3   add, and pass on: rounds 0 to 2
@@ -134,120 +158,166 @@ show(gantt(naive_happened, said, title=title, under=under))
 # ```
 #
 # The chunks set out from different ranks, so **every wire works in every
-# round.** Here is the ring of three, as text: follow chunk 0.
+# round.** The first half is called *reduce-scatter*, the second
+# *all-gather*. Here is the ring of three: follow chunk 0.
 
-# %% tags=["run"]
+# %% tags=["run", "tour"]
 print(ring.schedule(3).grid())
 
-# %% [markdown] tags=["run"]
-# Now four real processes, the same function as before, another schedule.
-# About 5 s again.
+# %% [markdown] tags=["run", "tour"]
+# The same function, the same ranks, another schedule.
 
-# %% tags=["run"]
-ring_runs = launch(one_rank, 4, ring.schedule(4))
+# %% tags=["run", "tour"]
+# %%torchrun --in ring --out total,sent,ring_trace
+total, sent, _ = summed(comm, ring.schedule(4), 1024)
+*_, ring_trace = summed(slow, ring.schedule(4), 131_072)
+print(f"sent {sent.bytes:,} bytes, messages: {sent.messages}")
 
-print("rank   bytes  messages")
-for rank, (counted, _) in enumerate(ring_runs):
-    _, sent, _ = counted
-    print(f"{rank:4}  {sent.bytes:6,}  {sent.messages:8}")
+# %% [markdown] tags=["see", "tour"]
+# Both runs on one axis: 1 MiB, the same wire. **Look where they end.** A
+# long bar is a rank that asked, and waits for rank 0.
 
-# %% [markdown] tags=["see"]
-# Look for a lane that waits. There is none: in each round every rank
-# takes one chunk from its left, and sends one to its right. (That is why
-# the picture needs only what comes in.)
-
-# %% tags=["see"]
-said = simulate(ring.schedule(4), price)
-_, _, ring_happened = ring_runs[0][1]
-title = "Nobody waits: ring all-reduce"
-pair = ring_happened, said
-show(gantt(*pair, title=title, under=under, streams=["in"]))
-
-# %% [markdown] tags=["see"]
-# Both runs on one axis: four processes, 1 MiB, the same wire. Compare
-# where they end. The long bars of the upper half are ranks that asked,
-# and wait for rank 0.
-
-# %% tags=["see"]
+# %% tags=["see", "tour"]
 title = "Same sum, same wire: the star queues, the ring flows"
-pair = naive_happened, ring_happened
+pair = star_trace[0], ring_trace[0]
 show(gantt(*pair, title=title, under=under, streams=["in"]))
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** Through rank 0, one wire carries everything. In the
+# ring each wire carries its share. You have seen that it is faster, not
+# yet how each rank knows what to send when.
+
+# %% [markdown] tags=["run", "tour"]
+# ## See it: step through the ring
+#
+# Four numbers on each rank, one a chunk, chosen so that you can see who
+# is in a sum: **rank 0 writes ones, rank 1 tens, rank 2 hundreds, rank 3
+# thousands.** 1,110 holds the parts of ranks 1, 2, and 3.
+# `watch=chunk_table` notes down what a rank holds after each round.
+
+# %% tags=["run", "tour"]
+# %%torchrun --in Trace,all_reduce,chunk_table --out steps
+x = torch.arange(1, 5, device=comm.device) * 10**rank
+steps = Trace("ring", backend=comm.backend)
+done = all_reduce(comm, x, ring.schedule(4), steps, chunk_table)
+print(f"had {x.tolist()}, got {done.tolist()}")
+
+# %% [markdown] tags=["see", "tour"]
+# Step through it once with the arrow keys or the buttons, and **watch
+# chunk 2**: it visits everyone, and it is never in two places until it
+# is finished. A finished chunk is bold. Who owns it after round 2?
+
+# %% tags=["see", "tour"]
+names = {"add": "reduce-scatter", "copy": "all-gather"}
+stepper(Trace.merge(steps), **names)
+
+# %% [markdown] tags=["explain", "tour"]
+# After *p* − 1 rounds each rank owns **one finished chunk: rank r has
+# chunk r + 1.** Nobody had to be asked: in round *k*, which chunk moves
+# follows from the rank's number. The second half passes finished chunks
+# on, and adds nothing.
+#
+# A chunk is added up *once*, on its way round, and copied from there. So
+# all ranks hold the same bits, whatever the order of summing does to the
+# last digit.
 
 # %% [markdown] tags=["see"]
 # ## See it: three witnesses
 #
-# The *law* is a formula, the *simulation* prices the schedule, the
-# *measurement* counted what left each process. In bytes and messages they
-# agree to the digit, or the cell fails. **Seconds are measured, and never
-# tested:** they belong to your machine.
+# You predicted for 8 ranks, so run 8: threads of this notebook this time,
+# which send the same bytes. Law and simulation say what each rank must
+# send; the measurement counted. **If they differ by one byte, the cell
+# fails.** Your guess is the dashed line.
 
 
 # %% tags=["setup"]
-def three(law, runs, rank):
-    """Bytes that `rank` sends of 8,192: law, simulation, process."""
-    schedule = law.schedule(4)
-    spans = simulate(schedule, of_cluster(four, 2048)).spans
-    out = [s for s in spans if (s.rank, s.stream) == (rank, "out")]
-    sent = runs[rank][0][1]
-    assert law.law_messages(4, 1024, rank) == len(out) == sent.messages
-    by_law = law.law_bytes(4, 1024, 8, rank)
-    return Three(by_law, sum(s.nbytes for s in out), sent.bytes)
+def three(law, size, rank, sent):
+    """Bytes this rank sends of 8,192: law, simulated, measured."""
+    cluster = Cluster("any", SHOEBOX, size, OFFICE)
+    plan = simulate(
+        law.schedule(size), of_cluster(cluster, 8192 // size)
+    )
+    out = [
+        s for s in plan.spans if (s.rank, s.stream) == (rank, "out")
+    ]
+    assert law.law_messages(size, 1024, rank) == len(out)
+    assert len(out) == sent[rank].messages
+    by_law = law.law_bytes(size, 1024, 8, rank)
+    return Three(by_law, sum(s.nbytes for s in out), sent[rank].bytes)
 
 
 # %% tags=["see"]
+eight = launch(summed, 8, ring.schedule(8), 1024, backend="threads")
+eight_sent = [sent for _, sent, _ in eight]
 rows = {
-    "naive, rank 0": three(naive, naive_runs, 0),
-    "naive, the others": three(naive, naive_runs, 1),
-    "ring, each rank": three(ring, ring_runs, 0),
+    "star, rank 0 of 4": three(naive, 4, 0, star_sent),
+    "star, the others": three(naive, 4, 1, star_sent),
+    "ring, each of 4": three(ring, 4, 0, sent),
+    "ring, each of 8": three(ring, 8, 0, eight_sent),
 }
 assert all(row.agree() for row in rows.values())
-title = "The ring sends 1.5 n from each rank, the star 3 n from one"
-show(witnesses(rows, title=title, under="8,192 bytes on 4 real ranks"))
+title = "The star sends 3 n from one rank, the ring 1.5 n from each"
+chart = witnesses(rows, title=title, under="n = 8,192 bytes")
+show(with_guess(chart, guess_of("20.ring_bytes", times=8192)))
 
-# %% tags=["see"]
-print("bytes                   law  simulated  measured")
-for name, row in rows.items():
-    said = f"{row.law:9,}  {row.simulated:9,}  {row.measured:8,}"
-    print(
-        f"{name:18}{said} ", "all equal" if row.agree() else "differ"
-    )
+# %% tags=["reveal", "tour"]
+reveal(
+    "20.ring_bytes",
+    ring.law_bytes(8, 1024, 8, rank=0) / 8192,
+    why="each number leaves a rank at most twice: once in a partial"
+    " sum, once in a result. 2 (p - 1) / p = 14 / 8.",
+    usual='7 ("everyone must hear from everyone"): so did we, once.',
+)
 
 # %% [markdown] tags=["see"]
-# Now the seconds of the run that you watched, 1 MiB on the kitchen's
-# wire. Look for the gap between what was priced and what was measured:
-# waking a process, handing it its bytes, adding up. No law prices that.
+# Is it the same sum, to the last bit? Each rank's ring against what the
+# star gave to rank 0. **Say which badge it will be** before you run it.
+
+# %% tags=["see"]
+badge = verify(total, [star[0]] * 4)
+
+# %% [markdown] tags=["see"]
+# Now the seconds of the runs on the kitchen's wire. Law and simulation
+# price the wire alone. **The gap is what no law prices**: waking a
+# process up, handing it its bytes, adding. It is measured, never tested.
 
 # %% tags=["see"]
 seconds = {}
-both = (naive, naive_happened), (ring, ring_happened)
-for law, happened in both:
+for law, trace in (naive, star_trace[0]), (ring, ring_trace[0]):
     by_law = law.law_seconds(4, 2**20, KITCHEN)
     simulated = simulate(law.schedule(4), price).makespan_s()
-    measured = happened.makespan_s()
-    seconds[happened.name] = Three(by_law, simulated, measured)
-
-title = "Seconds: measured on this machine, never tested"
+    row = Three(by_law, simulated, trace.makespan_s())
+    seconds[trace.name] = row
+title = "Seconds belong to this machine; the law's to the wire"
 show(witnesses(seconds, title=title, under=under, unit="s"))
 
-# %% [markdown] tags=["see"]
-# If two ranks differ in the last bit today, they differ in the first
-# digit next week. So we compare bits (a float64 seen as an int64), not
-# values.
+# %% [markdown] tags=["predict"]
+# ## Why, and when not
+#
+# With 4 ranks each sends 1.5 n, with 8 ranks 1.75 n. Where does that go?
 
-# %% tags=["see"]
-for name, runs in ("naive", naive_runs), ("ring", ring_runs):
-    position = torch.arange(1024, dtype=torch.float64)
-    wanted = (4 * position + 6_000_000).view(torch.int64)
-    for counted, _ in runs:
-        assert torch.equal(counted[0].view(torch.int64), wanted)
-    print(f"≡ SAME BITS: 1,024 numbers on 4 ranks, {name}")
+# %% tags=["predict"]
+predict(
+    "20.many_ranks",
+    "What each rank sends in a ring of 1,024 ranks",
+    unit="n",
+)
+
+# %% tags=["reveal"]
+sends = ring.law_bytes(1024, 1024, 8, rank=0) / 8192
+reveal(
+    "20.many_ranks",
+    sends,
+    why="2 (p - 1) / p = 2,046 / 1,024: it never gets above 2.",
+    usual='hundreds ("more ranks, more traffic"): more in all, yes.',
+)
 
 # %% [markdown] tags=["explain"]
-# Each number leaves your rank at most twice: once in a partial sum, once
-# in a result.
+# Each number has to leave a rank to be added elsewhere, and each result
+# has to come back to everybody who has not made it.
 #
 # > **Law.** Each of *p* ranks sends **2 n (p − 1) / p** bytes in
-# > **2 (p − 1)** rounds. No all-reduce sends fewer.
+# > **2 (p − 1)** rounds. No all-reduce sends fewer bytes.
 #
 # | ranks | rounds | bytes each sends |
 # |---:|---:|---:|
@@ -255,105 +325,230 @@ for name, runs in ("naive", naive_runs), ("ring", ring_runs):
 # | 8 | 14 | 1.750 n |
 # | 1,024 | 2,046 | 1.998 n |
 #
-# The bytes stay below 2 n for ever, the rounds do not. That is when the
-# ring is not your choice: small tensors on many ranks, where each
-# round costs its latency and carries next to nothing.
+# The bytes stay below 2 n for ever. **The rounds do not**: they grow
+# with the ranks, and each costs the wire's latency.
 
-# %% tags=["explain"]
-for name, law in ("naive", naive), ("ring", ring):
-    seconds = law.law_seconds(8, 100_000_000, OFFICE)
-    print(f"{name:5}  8 ranks, 100 MB, office: {seconds:5.2f} s")
+# %% [markdown] tags=["explore"]
+# That is the price of the ring. **Hunt:** find ranks and a size where the
+# ring sends 32 times fewer bytes through its busiest wire than the star,
+# and still is no faster (less than 1.1 times).
+
+
+# %% tags=["explore"]
+def build(ranks, size, wire):
+    """Seconds against bytes, by law: the star and the ring."""
+    star = {n: naive.law_seconds(ranks, n, wire) for n in sizes}
+    flow = {n: ring.law_seconds(ranks, n, wire) for n in sizes}
+    gain = star[size] / flow[size]
+    title = f"{ranks} ranks, {size:,} bytes: ring {gain:.3g} x as fast"
+    lines = {"star": star, "ring": flow}
+    return curves(lines, title=title, under=f"law; {wire}", at=size)
+
+
+sizes = [10**k for k in range(3, 9)]
+found = {"ranks": 64, "size": 1_000}
+both = {"office": OFFICE, "kitchen": KITCHEN}
+explore(build, found, ranks=[4, 8, 64], size=sizes, wire=both)
+
+# %% [markdown] tags=["explain"]
+# 1,000 bytes on 64 ranks: 126 rounds, in both schemes, and a round costs
+# 0.1 ms before its first byte arrives. So the ring is not your choice for
+#
+# - **small tensors on many ranks**: put many into one message first, or
+#   take fewer rounds (trees do; this lab does not run them yet);
+# - **one host**, where a copy in memory beats any socket;
+# - **fast islands with a slow link between them**: sum inside each
+#   island first.
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** You know what the ring sends, how long it takes, and
+# when it is the wrong choice. Next: two ways to get it wrong, and then
+# you write it.
 
 # %% [markdown] tags=["break"]
-# ## Break it: nobody wants to be first
+# ## Break it
 #
-# Let each rank wait for its neighbour's chunk before it sends its own. It
-# is one line more, and no rank ever starts. **A deadlock is a circle:**
-# the schedule's check walks it and says who waits for whom.
+# *Four ranks, ten numbers.* Somebody cuts them into four equal chunks of
+# two. **Nothing raises.** It was right for 8 numbers, and their test had
+# 8 numbers.
+
+# %% tags=["break"]
+# %%torchrun --in all_reduce,ring
+for elements in (8, 10):
+    x = torch.arange(1.0, elements + 1)
+    whole = elements // comm.size * comm.size
+    result = x.clone()
+    result[:whole] = all_reduce(comm, x[:whole], ring.schedule(4))
+    wrong = (result != comm.size * x).sum()
+    print(f"{elements} numbers: {wrong} of them are wrong")
+
+# %% [markdown] tags=["break"]
+# *Everybody sends first.* It is one line in place of another. **A
+# deadlock is a circle**: each rank waits for the next one to take what
+# it sends. MPI and others let small messages pass and hang when they
+# grow. Here it hangs at once, and after 2 s you are told who waits for
+# whom.
 
 # %% tags=["break", "raises-exception"]
-polite = dict(ring.schedule(3).needs)
-for lane in ring.schedule(3).lanes:
-    send, take = lane[:2]
-    polite[send] = (take,)
+# %%torchrun --timeout 2
+x, came = torch.ones(8), torch.empty(8)
+right, left = (rank + 1) % 4, (rank - 1) % 4
+comm.exchange([(x, right)], [])
+comm.exchange([], [(came, left)])
 
-Schedule("polite ring", ring.schedule(3).lanes, polite).check()
+# %% [markdown] tags=["break"]
+# One exchange of both, `comm.exchange([(x, right)], [(came, left)])`,
+# breaks the circle: all sends and receives of it start at once.
 
 # %% [markdown] tags=["yours"]
-# ## Yours: which chunk, when?
+# ## Yours: write the ring
 #
-# Write the first half of the ring. In round *k* of *p* − 1, a rank sends
-# one chunk to its right, and takes one from its left, which it adds to
-# its own. Which two?
+# **First half.** Work on a copy of `x`. In each of *p* − 1 rounds, send
+# one chunk to the right, take one from the left into a new buffer, and
+# add it. Which two chunks? Step through the picture again and read off
+# rank 0. In the end, rank r has to own chunk (r + 1) % p.
 #
-# After the last round each chunk is whole on one rank, and **no
-# contribution is counted twice.** Rounds and chunks count from 0.
+# `chunk(y, i, p)` gives chunk *i* of *p* as a view: what you write into
+# it stands in `y`. It also cuts 10 numbers for 4 ranks.
+#
+# Stuck? `from lt_core.teaching import hint`, then
+# `hint("20.reduce_scatter")` in a cell of your own: one hint a call.
+
+
+# %% tags=["setup"]
+def chunk(y, i, p):
+    """Chunk i (modulo p) of the p chunks of y, as a view."""
+    n, i = y.numel(), i % p
+    return y[n * i // p : n * (i + 1) // p]
 
 
 # %% tags=["yours"]
-def step(rank, k, p):
-    """(the chunk I send, the chunk I take) in round k of p - 1."""
+def reduce_scatter(comm, x):
+    """Like x; chunk (rank + 1) % p of it is the sum's."""
     ### BEGIN SOLUTION
-    return (rank - k) % p, (rank - k - 1) % p
+    y, rank, p = x.clone(), comm.rank, comm.size
+    right, left = (rank + 1) % p, (rank - 1) % p
+    for k in range(p - 1):
+        out, into = chunk(y, rank - k, p), chunk(y, rank - k - 1, p)
+        came = torch.empty_like(into)
+        comm.exchange([(out, right)], [(came, left)])
+        into += came
+    return y
+    ### END SOLUTION
+
+
+# %% [markdown] tags=["yours"]
+# The check draws new numbers each time, tries 1 to 5 ranks and awkward
+# lengths on threads, then real processes.
+
+# %% tags=["yours"]
+check("20.reduce_scatter", reduce_scatter, launch=magics.launch)
+
+# %% [markdown] tags=["yours"]
+# **Second half.** `y` is what your first half gives: chunk (rank + 1) % p
+# is finished, the rest is not worth keeping. Pass finished chunks on.
+
+
+# %% tags=["yours"]
+def all_gather(comm, y):
+    """The whole sum, from the chunk that each rank owns in y."""
+    ### BEGIN SOLUTION
+    z, rank, p = y.clone(), comm.rank, comm.size
+    right, left = (rank + 1) % p, (rank - 1) % p
+    for k in range(p - 1):
+        out, into = chunk(z, rank + 1 - k, p), chunk(z, rank - k, p)
+        came = torch.empty_like(into)
+        comm.exchange([(out, right)], [(came, left)])
+        into.copy_(came)
+    return z
     ### END SOLUTION
 
 
 # %% tags=["yours"]
-def play(step, p):
-    """All rounds on paper: a chunk is the set of ranks in its sum."""
-    held = [[{rank} for _ in range(p)] for rank in range(p)]
-    for k in range(p - 1):
-        pairs = [step(rank, k, p) for rank in range(p)]
-        moving = [set(held[r][pairs[r][0]]) for r in range(p)]
-        for r in range(p):
-            left, take = (r - 1) % p, pairs[r][1]
-            at = f"{p} ranks, round {k}: rank {r}"
-            sent = pairs[left][0]
-            assert sent == take, (
-                f"{at} takes {take}, {left} sends {sent}"
-            )
-            twice = held[r][take] & moving[left]
-            assert not twice, f"{at} counts rank {min(twice)} twice"
-            held[r][take] |= moving[left]
-    whole = [c for row in held for c in range(p) if len(row[c]) == p]
-    end = f"{p} ranks: whole in the end are the chunks {whole}"
-    assert sorted(whole) == list(range(p)), end
+check("20.all_gather", all_gather, launch=magics.launch)
+
+# %% [markdown] tags=["yours"]
+# **Both.** This is what every data-parallel training does after each
+# step, with gradients for `x`.
 
 
 # %% tags=["yours"]
-def check(step):
-    """Whether `step` is right, in words."""
-    try:
-        for p in 2, 3, 4, 5, 8:
-            play(step, p)
-        print("✔ every chunk is whole on one rank, with 2 to 8 ranks")
-    except NotImplementedError:
-        print("not yet: write step, and run its cell and this one")
-    except (TypeError, IndexError) as wrong:
-        print(f"✘ step gives two chunks from 0 to p - 1: {wrong}")
-    except AssertionError as wrong:
-        print(f"✘ {wrong}")
+def my_all_reduce(comm, x):
+    """The sum of all ranks' x: no rank in charge."""
+    ### BEGIN SOLUTION
+    return all_gather(comm, reduce_scatter(comm, x))
+    ### END SOLUTION
 
 
-check(step)
+# %% tags=["yours"]
+check("20.all_reduce", my_all_reduce, launch=magics.launch)
+
+# %% [markdown] tags=["papers"]
+# **What was reported.** Each figure is its source's own, of its machines.
+#
+# | who | what | figure |
+# |---|---|---|
+# | Patarasuk and Yuan 2009 | the ring, and that none sends less | law |
+# | Gibiansky (Baidu) 2017 | the ring for training, 40 GPUs | 31 x (reported) |
+# | Mikami and others (Sony) 2018 | rings in two directions, a torus | ResNet-50 in 122 s (abstract) |
+# | Jia and others (Tencent) 2018 | rings of rings, with half precision | ResNet-50 in 6.6 min (abstract) |
+# | NCCL 2.4 2019 | two trees in place of a ring, for latency | (reported) |
 
 # %% [markdown] tags=["out"]
-# **Take it with you.** `ltlab ring --ranks 8` runs the ring in a terminal
-# and leaves its trace and its figures in a folder. The ring itself is four
-# lines of `lt_core/collectives/ring.py`: you wrote half of them, so read
-# the other half. In your own program it is one call:
+# ## Take it with you
 #
-# ```
-# total = all_reduce(comm, x, ring.schedule(comm.size))
-# ```
+# The whole ring is one loop, for the same rule says in both halves which
+# chunk goes next: **first it is added, then kept.** `--save` writes the
+# cell as a script which needs nothing but `exchange`.
+
+# %% tags=["out"]
+# %%torchrun --save ring.py --out whole
+p, right, left = (
+    comm.size,
+    (rank + 1) % comm.size,
+    (rank - 1) % comm.size,
+)
+parts = list((torch.arange(8.0) + 100 * rank).chunk(p))
+for k in range(2 * (p - 1)):
+    came = torch.empty_like(parts[0])
+    comm.exchange([(parts[(rank - k) % p], right)], [(came, left)])
+    at = (rank - k - 1) % p
+    parts[at] = parts[at] + came if k < p - 1 else came
+whole = torch.cat(parts).tolist()
+print(whole)
+
+# %% [markdown] tags=["out"]
+# The script on four new processes, which takes some 5 s: the same
+# numbers? In a terminal `ltlab ring --ranks 8` runs the project's own,
+# which stands in `lt_core/collectives/ring.py`.
+
+# %% tags=["out"]
+printed = run_script("ring.py", 4)
+assert printed == [str(numbers) for numbers in whole]
+printed[0]
+
+# %% [markdown] tags=["breath"]
+# ## The bill
+#
+# The ring takes no memory worth a line and no computing beyond the adds.
+# **It pays in wire**, and it pays the least that there is. Sameness: the
+# same bits on all ranks.
+
+# %% tags=["breath"]
+bill("ring all-reduce", lab="20", traffic=sent, badge=badge)
 
 # %% [markdown] tags=["teacher"]
 # <details><summary>For teachers</summary>
 #
-# The class stalls where "add" and "keep" differ: draw the three ranks on
-# the board, one colour a chunk, and let three students pass slips of
-# paper. Ask before the second picture: "what does rank 0 send, in n?"
-# (hands up for 1, 1.5, 3, 4), and after it: "and with a thousand ranks?".
-# In a 45-minute slot skip *Break it*.
+# The class stalls where "add" and "keep" differ: draw three ranks on the
+# board, one colour a chunk, and let three students pass slips of paper.
+# Ask before the witnesses: "what does rank 0 send, in n?" (hands up for
+# 1, 1.5, 3, 4), and after them: "and with a thousand ranks?"
+#
+# Two questions: "Which bits would differ if each rank summed in its own
+# order?" "What does the ring do while one rank is late?" (Lab 00: all
+# wait, and now they wait for their neighbour.)
+#
+# In a 45-minute slot skip *Break it* and the second half of *Yours*.
 #
 # </details>

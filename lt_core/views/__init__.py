@@ -9,11 +9,13 @@
 | grid | what each rank does in which tick | Schedule |
 | wires | who sends how much to whom | Trace, Traffic |
 | witnesses | law, simulation and measurement on one axis | Three a row |
+| curves | seconds against bytes, a line a way of doing it | seconds by bytes |
 | guess | a guess as a dashed line across any of them | Figure |
 | explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
 | stepper | a collective round by round: phases, chunk_words, chunks | Trace with chunk tables |
 """
 
+from lt_core.views.curves import curves
 from lt_core.views.explore import explore
 from lt_core.views.gantt import gantt
 from lt_core.views.grid import grid
@@ -26,6 +28,7 @@ from lt_core.views.witnesses import Three, witnesses
 __all__ = [
     "Figure",
     "Three",
+    "curves",
     "explore",
     "gantt",
     "grid",
