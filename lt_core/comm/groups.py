@@ -1,7 +1,8 @@
 """What carries a group of processes: torch's back end. How it is made, what it posts, how it is ended.
 
 gloo cannot be aborted. So its sockets are noted while the group is made, by descriptor and inode, and shutting them
-down frees whoever waits in it, here and at their other ends.
+down frees whoever waits in it, here and at their other ends. Its thread spins while a message lies there that nobody
+has asked for yet, often on the core where that is about to be done: so it is told to stand back.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from lt_core.comm.comm import Ends
 
+GLOO_THREAD = "gloo_tcp_loop"
 FAR = timedelta(days=1)  # torch's own limit: ours is on each wait, and what was begun may lie as long as it likes
 
 
@@ -111,6 +113,7 @@ def _noted(made: Any, name: str, meeting: Meeting, device: torch.device, before:
     made.allreduce([torch.zeros(1, device=device)]).wait()
     if isinstance(made, dist.ProcessGroupGloo):
         made._set_default_timeout(FAR)
+        host.stand_back(GLOO_THREAD)
     return Carrier(made, name, meeting, frozenset(host.sockets() - before))
 
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 LINUX = sys.platform.startswith("linux")
@@ -98,6 +99,14 @@ def _end_one(pid: int) -> None:
             os.close(watched)
 
 
+def stand_back(name: str) -> None:
+    """Let this process's threads of that name wait for a core, not take it from who runs there; nothing on macOS."""
+    for thread in os.listdir("/proc/self/task") if LINUX else []:
+        if _bytes(f"/proc/self/task/{thread}/comm") == f"{name}\n".encode():
+            with suppress(OSError):  # it has ended since it was listed
+                os.sched_setscheduler(int(thread), os.SCHED_BATCH, os.sched_param(0))
+
+
 def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()] if LINUX else []
 
@@ -116,10 +125,9 @@ def _parents() -> dict[int, int]:
 
 
 def _bytes(path: str) -> bytes:
-    try:
+    with suppress(OSError):
         return Path(path).read_bytes()
-    except OSError:
-        return b""
+    return b""
 
 
 # Sockets and the loopback
@@ -146,9 +154,8 @@ def shut(which: set[tuple[int, int]]) -> int:
     for fd, _ in which & sockets():
         try:
             with socket.socket(fileno=os.dup(fd)) as held:
-                if not held.getsockopt(
-                    socket.SOL_SOCKET, socket.SO_ACCEPTCONN
-                ):  # not one that listens: gloo dies of it
+                listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+                if not listens:  # gloo dies of it
                     held.shutdown(socket.SHUT_RDWR)
                     count += 1
         except OSError:  # the other end was quicker
@@ -187,11 +194,6 @@ def allocate(fd: int, nbytes: int) -> None:
 def mounts() -> dict[str, str]:
     """The kind of file system of each mounted folder; none on macOS."""
     return {line.split()[1]: line.split()[2] for line in _bytes("/proc/self/mounts").decode().splitlines()}
-
-
-def flush() -> None:
-    """Write out what C code of this process has printed."""
-    ctypes.CDLL(None).fflush(None)
 
 
 def environment(name: str) -> str:

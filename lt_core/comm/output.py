@@ -5,8 +5,10 @@ A pipe is opened before its rank starts, so what C code printed, or what was wri
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 LONGEST_LINE = 1 << 16
@@ -33,10 +35,20 @@ def lines(fd: int, rest: bytes) -> tuple[list[bytes], bytes]:
     return (whole, begun) if len(begun) <= LONGEST_LINE else ([*whole, begun], b"")
 
 
+def flush() -> None:
+    """Write out what C code of this process has printed."""
+    _c().fflush(None)
+
+
 def ending(text: str) -> str:
     """The last lines of torchrun's log, for the end of an error's text."""
     said = [line for line in text.splitlines() if line.strip()][-5:]
     return "; torchrun said:\n" + "\n".join(said) if said else ""
+
+
+@cache
+def _c() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 class Passed:

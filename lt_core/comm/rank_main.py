@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text())
     sys.path[:] = job["path"]  # what the launching process can import, this one can
 
-    from lt_core.comm import failure, host
+    from lt_core.comm import failure, host, output
 
     host.die_with_parent()
     rank = int(host.environment("RANK"))
@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
         _write(folder / f"failure.{rank}", pickle.dumps(failed))
         outcome = "failed"
     sys.stdout.flush()
-    host.flush()
+    output.flush()
     report(outcome)
     if outcome == "failed" and comm is not None:
         comm.abort(f"rank {rank} raised {failed.kind}: {failed.message}")

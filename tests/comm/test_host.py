@@ -82,6 +82,24 @@ def test_how_a_process_ended_is_known_until_it_is_collected():
     assert host.wait_status(child.pid) is None and host.watch(child.pid) is None
 
 
+def test_threads_of_a_name_stand_back():
+    named, done = threading.Event(), threading.Event()
+
+    def wait():
+        Path("/proc/thread-self/comm").write_text("a_patient_one")
+        named.set()
+        done.wait(5)
+
+    patient = threading.Thread(target=wait)
+    patient.start()
+    named.wait(5)
+    host.stand_back("a_patient_one")
+    kinds = [os.sched_getscheduler(thread) for thread in (patient.native_id, threading.main_thread().native_id)]
+    done.set()
+    patient.join()
+    assert kinds == [os.SCHED_BATCH, os.SCHED_OTHER]
+
+
 def test_what_does_not_end_is_told():
     child = subprocess.Popen(["sleep", "60"])
     assert host.end(lambda: [child.pid], within_s=0) == [child.pid]
@@ -117,10 +135,3 @@ def test_the_loopback_counts_what_is_sent():
             assert len(stream.read(1 << 20)) == 1 << 20
         sender.join(5)
         assert host.loopback_bytes() - before >= 1 << 20
-
-
-def test_what_c_code_printed_is_written_out():
-    code = "import ctypes, os, sys; sys.path.insert(0, sys.argv[1]); from lt_core.comm import host;"
-    code += "ctypes.CDLL(None).printf(b'from C'); host.flush(); os._exit(0)"
-    package = str(Path(host.__file__).parents[2])
-    assert subprocess.run([sys.executable, "-c", code, package], capture_output=True).stdout == b"from C"

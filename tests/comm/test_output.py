@@ -2,6 +2,9 @@
 
 import os
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +55,10 @@ def test_the_last_words_are_the_last_line_that_says_something(passed):
     os.write(passed[1], b"ValueError: no\n\n   \n")
     passed[0].close()
     assert passed[0].last == "ValueError: no"
+
+
+def test_what_c_code_printed_is_written_out():
+    code = "import ctypes, os, sys; sys.path.insert(0, sys.argv[1]); from lt_core.comm import output;"
+    code += "ctypes.CDLL(None).printf(b'from C'); output.flush(); os._exit(0)"
+    package = str(Path(output.__file__).parents[2])
+    assert subprocess.run([sys.executable, "-c", code, package], capture_output=True).stdout == b"from C"

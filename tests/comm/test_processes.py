@@ -2,12 +2,14 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 import torch
 
 from lt_core.base.errors import Aborted, Deadline, Misuse, RankError, UserError
-from lt_core.comm import Comm
+from lt_core.comm import Comm, host
+from lt_core.comm.groups import GLOO_THREAD
 
 pytestmark = pytest.mark.processes
 SIZES = [1, 2, 3, 8]
@@ -167,6 +169,17 @@ def started(comm):
 
 def test_what_is_started_has_a_span(processes):
     assert processes(2).run(started) == [(True, 2.0)] * 2
+
+
+def spinners(comm):
+    comm.subset([1, 0]).barrier()
+    threads = {int(path.parent.name): path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")}
+    return {os.sched_getscheduler(thread) for thread, name in threads.items() if name == GLOO_THREAD}
+
+
+@pytest.mark.skipif(not host.LINUX, reason="no such threads")
+def test_gloos_thread_takes_no_core_from_who_is_to_ask_for_a_message(processes):
+    assert processes(2).run(spinners) == [{os.SCHED_BATCH}] * 2
 
 
 def test_it_is_a_communicator(processes):

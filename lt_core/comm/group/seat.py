@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 import zmq
 
 from lt_core.base.cluster import Wire as Link
-from lt_core.comm import failure, host
+from lt_core.comm import failure, output
 from lt_core.comm.group import desk
 from lt_core.comm.group.body import Body, flush
 from lt_core.comm.group.cell import Hello, Job, Renew, Reply
@@ -86,7 +86,7 @@ class Seat:
     def _finish(self, number: int) -> None:
         """Send everything printed on its way, and behind it the mark that says so."""
         flush((*self._streams, sys.stdout, sys.stderr))
-        host.flush()
+        output.flush()
         for pipe in self._pipes:
             os.write(pipe, self._mark + b" %d\n" % number)
 

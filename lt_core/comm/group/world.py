@@ -15,7 +15,7 @@ import torch
 from torch.distributed import distributed_c10d
 
 from lt_core.base.cluster import Wire
-from lt_core.comm import host, join
+from lt_core.comm import groups, host, join
 from lt_core.comm.group.checked import Checked, Place
 from lt_core.comm.group.pages import Page, generation_folder
 
@@ -98,6 +98,7 @@ class World:
             return make()
         finally:
             self._sockets |= host.sockets() - before
+            host.stand_back(groups.GLOO_THREAD)
 
     def _note_groups(self) -> None:
         """The one place of torch through which its own groups are made."""

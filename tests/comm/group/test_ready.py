@@ -12,6 +12,7 @@ from lt_core.base.errors import Deadline, UserError
 from lt_core.comm import folders, host, rendezvous
 from lt_core.comm.group import Group
 from lt_core.comm.group.world import World
+from lt_core.comm.groups import GLOO_THREAD
 from tests.comm.group.conftest import run
 
 pytestmark = pytest.mark.processes
@@ -43,6 +44,16 @@ def test_ranks_share_the_cores_and_meet_on_the_loopback(cell):
     names = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "MASTER_PORT", "TORCHELASTIC_MAX_RESTARTS")
     seen = cell(f"import os\n[os.environ[name] for name in {names}]")
     assert eval(seen.values[0]) == [str(threads), interface, "1", "0"]  # port 1: nobody listens there
+
+
+@pytest.mark.skipif(not host.LINUX, reason="no such threads")
+def test_gloos_threads_stand_back_in_the_users_groups_too(cell):
+    cell("import torch.distributed as dist\nown = dist.new_group([0, 1])")
+    text = "import os, pathlib\nthreads = pathlib.Path('/proc/self/task').glob('*/comm')\n"
+    text += f"spinners = [int(path.parent.name) for path in threads if path.read_text() == '{GLOO_THREAD}\\n']\n"
+    seen = cell(f"{text}len(spinners) > 1, {{os.sched_getscheduler(thread) for thread in spinners}}")
+    assert seen.values == dict.fromkeys((0, 1), str((True, {os.SCHED_BATCH})))
+    cell("del own")
 
 
 def test_folder_and_key_are_the_users_alone(group, cell):
