@@ -1,6 +1,7 @@
 """The house stands: imports go down the floors only, heavy libraries stay where they belong, files stay short."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,6 +111,15 @@ FILES = sorted(path.relative_to(ROOT / "lt_core").as_posix() for path in (ROOT /
 
 def test_every_folder_has_its_floor():
     assert {path.split("/")[0] for path in FILES if "/" in path} <= set(FLOOR)
+
+
+@pytest.mark.parametrize("folder", sorted({path.rpartition("/")[0] for path in FILES if "/" in path}))
+def test_each_file_stands_in_the_table_of_its_folder(folder):
+    """Each package opens with a table of its files: there a reader looks first, and a new file gets its row."""
+    place = ROOT / "lt_core" / folder
+    rows = re.findall(r"^\|.*\|$", (place / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    files = {path.stem for path in place.glob("*.py")} | {path.parent.name for path in place.glob("*/__init__.py")}
+    assert files - {"__init__"} - set(re.findall(r"\w+", "\n".join(rows))) == set()
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if "/" in path])

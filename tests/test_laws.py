@@ -11,6 +11,7 @@ import torch
 from lt_core.base.cluster import Wire
 from lt_core.base.units import bounds
 from lt_core.collectives import basic, naive, ring, run
+from lt_core.collectives.checks import units
 from tests import witnesses
 from tests.witnesses import Case, Sent
 
@@ -70,8 +71,9 @@ def test_rounds(case, size):
 @pytest.mark.parametrize("size", [*range(1, 9), 16])
 @pytest.mark.parametrize(("wire", "add_s_per_byte"), COSTS.values(), ids=COSTS)
 def test_seconds_of_the_simulation(case, size, wire, add_s_per_byte):
-    simulated = witnesses.seconds_by_simulation(case.laws.schedule(size), 8, wire, add_s_per_byte)
-    assert case.laws.law_seconds(size, 8 * size, wire, add_s_per_byte) == simulated
+    nbytes = 8 * units(case.laws.schedule(size))  # even chunks
+    simulated = witnesses.seconds_by_simulation(case.laws.schedule(size), nbytes, wire, add_s_per_byte)
+    assert case.laws.law_seconds(size, nbytes, wire, add_s_per_byte) == simulated
 
 
 @each_case

@@ -10,6 +10,7 @@ from torch import Tensor
 from lt_core.base.cluster import Cluster, Device, Wire
 from lt_core.base.schedule import Schedule
 from lt_core.base.units import bounds
+from lt_core.collectives.checks import units
 from lt_core.engine.costs import Unit, of_cluster
 from lt_core.engine.simulate import simulate
 
@@ -53,17 +54,19 @@ def by_law(laws: Laws, size: int, elements: int, itemsize: int) -> list[Sent]:
     return [Sent(laws.law_bytes(size, elements, itemsize, r), laws.law_messages(size, elements, r)) for r in each]
 
 
-def by_simulation(schedule: Schedule, elements: int, itemsize: int) -> list[Sent]:
-    """What each rank sends in a simulation over the real, uneven chunks."""
-    cuts = [bounds(elements, unit, schedule.size) for unit in range(schedule.size)]
+def by_simulation(schedule: Schedule, elements: int, itemsize: int, cut: int = 0) -> list[Sent]:
+    """What each rank sends in a simulation over the real, uneven chunks: `cut` of them, or as many as it names."""
+    parts = cut or units(schedule)
+    cuts = [bounds(elements, unit, parts) for unit in range(parts)]
     here = Cluster("test", Device("any", 0), schedule.size, Wire("any", 1.0, 1.0))
     trace = simulate(schedule, of_cluster(here, chunk_bytes=[(high - low) * itemsize for low, high in cuts]))
     sizes = [[s.nbytes for s in trace.spans if (s.rank, s.stream) == (r, "out")] for r in range(schedule.size)]
     return [Sent(sum(sent), sum(1 for nbytes in sent if nbytes)) for sent in sizes]
 
 
-def seconds_by_simulation(schedule: Schedule, chunk_bytes: int, wire: Wire, add_s_per_byte: float) -> float:
-    """How long it takes where every chunk has `chunk_bytes`."""
+def seconds_by_simulation(schedule: Schedule, nbytes: int, wire: Wire, add_s_per_byte: float) -> float:
+    """How long it takes for `nbytes` in chunks that are all alike."""
+    chunk_bytes = nbytes / units(schedule)
     beta, gamma = chunk_bytes / wire.bytes_per_s, chunk_bytes * add_s_per_byte
     return simulate(schedule, Unit(alpha=wire.latency_s, beta=beta, gamma=gamma)).makespan_s()
 

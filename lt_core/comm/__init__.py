@@ -16,8 +16,10 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | laws, checks, calls, verbs, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
 | contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |
 | shaped | wires as slow as you say, ports that serve one message at a time | alpha-beta model |
+| group | ranks that stay warm for a notebook, one cell after another | - |
 | mesh | a grid of ranks, a group for each of its rows | Narayanan and others 2021 |
-| clocks, here, uncounted | one time for all ranks; this machine, measured; our own messages | Cristian 1989 |
+| clocks, uncounted | one time for all ranks; our own messages | Cristian 1989 |
+| here, limits | this machine, measured; what a container may use of it | - |
 """
 
 from typing import TYPE_CHECKING, Any

@@ -5,7 +5,9 @@
 | comm | the verbs: say what is called, see that all say the same, then call it |
 | pages | a page of shared memory for each rank: what it calls, sends, wants and waits for |
 | share | how the ranks get them |
+| agree | whether two pages say the same, and who takes what is sent |
 | waits | waiting for others' pages: deadlines, circles of waits, and faults told to all |
+| started | work that was begun, and the search for what nobody waited for |
 | buffers | what started work owns: poisoned outputs, unchanged inputs |
 
 Source: NCCL's user guide (operation order, group calls) and torch.distributed's notes on asynchronous work.
