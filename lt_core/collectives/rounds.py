@@ -3,6 +3,8 @@
     round 0   0 --chunk 2--> 1     [Message(0, 1, 2, ADD)]     rank 0: 2SEND0>1     rank 1: 2ADD0<0
     round 1   1 --chunk 2--> 2     [Message(1, 2, 2, ADD)]     rank 1: 2SEND1>2     rank 2: 2ADD1<1
 
+A message of all p chunks of a tensor is `Message(1, 0, 0, ADD, count=p)`.
+
 An action of a round needs its rank's actions of the round before [1]: so a rank's sends and receives of one round start
 together, and nobody waits for a rank it has nothing to do with.
 """
