@@ -12,7 +12,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$name && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help test check lab labs bench-env bench notebook-diffs freeze clean
+.PHONY: help test check lab labs book teacher bench-env bench notebook-diffs freeze clean
 
 help:
 	@echo "make lab        open your copies of the labs in JupyterLab (ARGS=\"--no-browser --port 8899\" are passed on,"
@@ -20,6 +20,7 @@ help:
 	@echo "make test       everything: style, types, tests, labs, browser"
 	@echo "make check      the quick round: style, types, tests that start no processes"
 	@echo "make labs       build the notebooks whose source in labs/src changed (FORCE=1: all)"
+	@echo "make book       the solved labs as static pages, in book/;   make teacher   all that a teacher needs, in teacher.zip"
 	@echo "make bench      the benchmarks (ARGS=NAME: one); make bench-env adds the peers they compare with"
 	@echo "make notebook-diffs   let git show notebooks as text; make clean   remove .venv and what runs left"
 
@@ -50,6 +51,12 @@ lab: .venv/made
 
 labs: .venv/made
 	@$(BIN)/python -m labs.build $(if $(FORCE),--force)
+
+book: .venv/made
+	@$(BIN)/python -m labs.book
+
+teacher: .venv/made
+	@$(BIN)/python -m labs.teacher
 
 bench-env: .venv/made-bench
 
