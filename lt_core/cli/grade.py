@@ -75,7 +75,8 @@ def choose(folder: Path, by_lab: dict[str, list[str]]) -> list[Submission]:
 
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}", expected="a folder of notebooks")
-    chosen, passed_over = found(folder, by_lab)
+    there, passed_over = found(folder, exercises([]))
+    chosen = [one for one in there if one.lab in by_lab]
     for one in passed_over:
         note(f"passed over: {one.path}: {one.why}")
     if not chosen:
