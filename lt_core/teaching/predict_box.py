@@ -48,7 +48,8 @@ def _field(question: Question, said: object) -> Any:
     import ipywidgets as widgets
 
     return widgets.Text(
-        str(said), placeholder="a number, such as 1.75 or 7/4", description="", layout=widgets.Layout(width="16em"),
+        str(said), continuous_update=False,  # else a press could overtake what was typed while the kernel was busy
+        placeholder="a number, such as 1.75 or 7/4", description="", layout=widgets.Layout(width="16em"),
         tooltip=f"your answer in {question.unit or 'numbers'}",
     )  # fmt: skip
 

@@ -1,66 +1,74 @@
-"""A learner opens the first lab in JupyterLab and presses Run All: it runs to the end, draws, stays on the machine."""
+"""A learner opens the first lab in JupyterLab, presses Run All, goes on with cells of their own, and shuts it down."""
 
 from urllib.parse import urlsplit
 
-import nbformat
+import psutil
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT
+from lt_core.comm import host
+from tests.browser.conftest import ROOT, shot
+from tests.browser.notebook import codes, opened, run_all, run_below
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-RUN_ALL = """async () => {
-  const app = window.jupyterapp;
-  await app.restored;
-  const end = performance.now() + 150_000;
-  const until = async found => {
-    while (!found()) {
-      if (performance.now() > end) throw Error(`waited 150 s for ${found}`);
-      await new Promise(next => requestAnimationFrame(next));
-    }
-  };
-  await until(() => app.shell.currentWidget?.context?.sessionContext);
-  const panel = app.shell.currentWidget;
-  await panel.context.ready;
-  await panel.context.sessionContext.ready;
-  const kernel = panel.context.sessionContext.session.kernel;
-  await kernel.info;
-  await app.commands.execute('notebook:run-all-cells');
-  // A cell that raises on purpose ends the promise above early, though the cells behind it still run.
-  await until(() => panel.content.widgets.every(cell => cell.model.type !== 'code' || cell.model.executionCount));
-  await until(() => kernel.status === 'idle');
-  return panel.content.widgets.map(cell => cell.model.toJSON());
-}"""
+LABS = sorted(path.name for path in (ROOT / "labs").glob("[0-9]*.ipynb"))[:1]  # nbval runs all; add one to see it here
+FIGURE, GRAPH = "application/vnd.plotly.v1+json", ".js-plotly-plot"
+LONG = """%%torchrun
+import subprocess
+print('begun by all')
+print('waits', rank)
+subprocess.run(['sleep', '120'])
+"""
+SHUT = "() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()"
 
 
-def test_run_all_reaches_the_end_of_the_first_lab(lab, browser):
-    name = min(path.name for path in lab.folder.glob("*.ipynb"))
-    browser.page.set_default_timeout(60_000)
-    browser.page.goto(f"{lab.url}/lab/tree/{name}?token={lab.token}")
-    browser.page.wait_for_function("window.jupyterapp")
-    cells = [nbformat.from_dict(cell) for cell in browser.page.evaluate(RUN_ALL)]
-    codes = [cell for cell in cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in codes] == list(range(1, len(codes) + 1))
-    raised = [cell.source for cell in codes if any(output.output_type == "error" for output in cell.outputs)]
-    assert raised == [cell.source for cell in codes if "raises-exception" in cell.metadata.get("tags", [])]
-    figures = [
-        output
-        for cell in codes
-        for output in cell.outputs
-        if "application/vnd.plotly.v1+json" in output.get("data", {})
-    ]
-    browser.page.wait_for_function(
-        "count => document.querySelectorAll('.js-plotly-plot').length >= count", arg=len(figures)
-    )
-    heights = browser.page.eval_on_selector_all(".js-plotly-plot", "plots => plots.map(plot => plot.clientHeight)")
+@pytest.mark.parametrize("name", LABS)
+def test_a_lab_runs_to_its_end_and_on(lab, browser, name):
+    page = browser.page
+    opened(page, lab.url, name, lab.token)
+    cells = run_all(page)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    raised = [cell.source for cell in cells if any(output.output_type == "error" for output in cell.outputs)]
+    assert raised == [cell.source for cell in cells if "raises-exception" in cell.metadata.get("tags", [])]
+    figures = [out for cell in cells for out in cell.outputs if FIGURE in out.get("data", {})]
+    page.wait_for_function(f"count => document.querySelectorAll('{GRAPH}').length >= count", arg=len(figures))
+    heights = page.eval_on_selector_all(GRAPH, "plots => plots.map(plot => plot.clientHeight)")
     assert len(heights) == len(figures) and all(height >= 100 for height in heights), heights
-    browser.page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
-    (ROOT / "reports").mkdir(exist_ok=True)
-    browser.page.screenshot(path=ROOT / "reports" / f"{name.removesuffix('.ipynb')}.png")
-    assert browser.errors == [] and browser.outside == []
+    page.locator(GRAPH).first.scroll_into_view_if_needed()
+    shot(page, name.removesuffix(".ipynb"))
+    own_cells(page)
 
 
-def test_without_its_token_jupyterlab_shows_nothing(lab, browser):
-    browser.page.goto(f"{lab.url}/lab")
-    assert urlsplit(browser.page.url).path == "/login"
-    assert browser.page.evaluate("fetch('/api/contents').then(reply => reply.status)") == 403
+def own_cells(page):
+    """On ranks: seen while they run, stopped by the button with what they started, kept as one text, then gone."""
+    shown = run_below(page, "%%torchrun -n 4\nimport os\nos.getpid()")
+    expect(shown).to_contain_text("rank 3 -> ")
+    pids = [int(line.split()[-1]) for line in shown.inner_text().splitlines()]
+    shown = run_below(page, LONG)
+    for text in ("ranks 0-3: begun by all", "rank 0: waits 0", "rank 3: waits 3", "... ranks 0-3: in no collective"):
+        expect(shown).to_contain_text(text)
+    started = [child.pid for pid in pids for child in psutil.Process(pid).children()]
+    assert len(started) == 4
+    shot(page, "long_cell")
+    page.locator('[data-jp-item-name="interrupt"]').click()
+    expect(shown.last).to_have_text("Interrupted: the cell was interrupted")
+    waits = "\n".join(f"rank {r}: waits {r}" for r in range(4))
+    expect(shown.first).to_have_text(f"ranks 0-3: begun by all\n{waits}")
+    assert all(map(host.alive, pids)) and not any(map(host.alive, started))
+    shot(page, "interrupted")
+    shown = run_below(page, "%%torchrun\nprint('after', rank)\ncomm.size")
+    after = "\n".join(f"rank {r}: after {r}" for r in range(4))
+    expect(shown).to_have_text(f"{after}\nranks 0-3 -> 4")
+    kept = [[output.output_type for output in cell.outputs] for cell in codes(page)[-3:]]
+    assert kept == [["display_data"], ["display_data", "error"], ["display_data"]]
+    page.evaluate(SHUT)
+    assert not any(map(host.alive, pids))
+
+
+def test_without_its_token_jupyterlab_shows_nothing(lab, chrome):
+    with chrome.new_context() as stranger:
+        page = stranger.new_page()
+        page.goto(f"{lab.url}/lab")
+        assert urlsplit(page.url).path == "/login"
+        assert page.evaluate("fetch('/api/contents').then(reply => reply.status)") == 403

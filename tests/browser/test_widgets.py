@@ -3,29 +3,35 @@
 import jupytext
 import nbformat
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import ROOT
-from tests.browser.test_lab import RUN_ALL
+from tests.browser.conftest import ROOT, shot
+from tests.browser.notebook import opened, run_all, run_below
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(170)]
+REVEAL = """from lt_core.teaching import reveal
+reveal("99.sent", 1.75, why="2 (p - 1) / p")
+reveal("99.order", "tree")"""
+LINE, PLOT = ".lt-line", ".js-plotly-plot"
 
 
 @pytest.fixture
-def cells(lab, browser):
-    """The cells of widgets_src.py that show a widget, run, in a window as narrow as a laptop's."""
+def page(lab, browser):
+    """The cells of widgets_src.py, run, in a window as narrow as a laptop's."""
     nbformat.write(jupytext.read(ROOT / "tests/browser/widgets_src.py"), lab.folder / "widgets.ipynb")
     page = browser.page
-    page.set_default_timeout(90_000)
-    expect.set_options(timeout=20_000)
     page.set_viewport_size({"width": 1000, "height": 900})
-    page.goto(f"{lab.url}/lab/tree/widgets.ipynb?token={lab.token}")
-    page.wait_for_function("window.jupyterapp")
-    codes = [cell for cell in page.evaluate(RUN_ALL) if cell["cell_type"] == "code"]
-    assert not [output for cell in codes for output in cell["outputs"] if output["output_type"] == "error"]
-    page.wait_for_function("document.querySelectorAll('.lt-line').length === 3")
-    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .gtitle').length === 3")
-    return [page.locator(".jp-CodeCell", has=page.locator(".lt-line")).nth(k) for k in range(3)]
+    opened(page, lab.url, "widgets.ipynb", lab.token)
+    assert not [output for cell in run_all(page) for output in cell.outputs if output.output_type == "error"]
+    for seen, count in ((LINE, 3), (f"{PLOT} .gtitle", 3), (".widget-text, .widget-radio", 2)):
+        page.wait_for_function(f"document.querySelectorAll('{seen}').length === {count}")
+    return page
+
+
+def cells(page: Page, what: str) -> list[Locator]:
+    """The cells that show such a thing."""
+    found = page.locator(".jp-CodeCell", has=page.locator(what))
+    return [found.nth(k) for k in range(found.count())]
 
 
 def says(cell: Locator, text: str) -> None:
@@ -36,8 +42,8 @@ def titled(cell: Locator, text: str) -> None:
     expect(cell.locator(".gtitle").first).to_have_text(text)
 
 
-def test_widgets_move_by_keyboard_and_mouse(cells, browser):
-    page, (explorer, broken, stepper) = browser.page, cells
+def test_widgets_move_by_keyboard_and_mouse(page):
+    explorer, broken, stepper = cells(page, LINE)
     page.evaluate("window.first = [...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]")
 
     explorer.locator(".noUi-handle").focus()
@@ -50,7 +56,7 @@ def test_widgets_move_by_keyboard_and_mouse(cells, browser):
     explorer.locator("select").focus()
     page.keyboard.press("ArrowDown")  # JupyterLab would take it for its cells
     says(explorer, "wire kitchen: At 10,000 bytes")
-    page.screenshot(path=shot("explore"))
+    shot(page, "widget_explore")
 
     broken.locator(".noUi-handle").focus()
     for _ in range(3):
@@ -71,7 +77,7 @@ def test_widgets_move_by_keyboard_and_mouse(cells, browser):
     page.keyboard.press("Enter")
     titled(stepper, "Round 2, reduce-scatter: 4 of 16 cells are finished")
     stepper.locator(".lt-line").scroll_into_view_if_needed()
-    page.screenshot(path=shot("stepper"))
+    shot(page, "widget_stepper")
     drag_to_end(handle, stepper.locator(".noUi-base"), page)
     says(stepper, "Every rank owns every finished chunk, the same on every rank: 1,111, 2,222, 3,333, 4,444.")
 
@@ -81,7 +87,30 @@ def test_widgets_move_by_keyboard_and_mouse(cells, browser):
         ".js-plotly-plot", "plots => plots.map(p => [p.clientWidth, p.parentNode.clientWidth])"
     )
     assert all(plot == room > 500 for plot, room in widths), widths
-    assert browser.errors == [] and browser.outside == []
+    predictions(page)
+
+
+def predictions(page):
+    """A number and a choice, said by keyboard alone; the answer beside them."""
+    number, choice = cells(page, ".widget-text, .widget-radio")
+    number.locator("input").focus()
+    page.keyboard.type("7/4")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(number.get_by_role("alert")).to_contain_text("99.sent: you said 1.75 n, fairly sure; kept in ")
+    choice.get_by_role("button", name="a hunch").click()
+    expect(choice.get_by_role("alert")).to_have_text("99.order: an answer first, then how sure you are.")
+    choice.locator("input").first.focus()
+    page.keyboard.press("Space")
+    choice.get_by_role("button", name="would bet on it").press("Enter")
+    expect(choice.get_by_role("alert")).to_contain_text("99.order: you said ring, would bet on it; kept in ")
+    number.scroll_into_view_if_needed()
+    shot(page, "widget_predict")
+    shown = run_below(page, REVEAL)
+    expect(shown.first).to_contain_text("✔ right You said 1.75 n, fairly sure. It is 1.75 n: right, ")
+    expect(shown.last).to_contain_text("✘ not it You said ring, would bet on it. It is tree: not it, 0 of ")
+    shot(page, "widget_reveal")
 
 
 def drag_to_end(handle: Locator, track: Locator, page) -> None:
@@ -91,8 +120,3 @@ def drag_to_end(handle: Locator, track: Locator, page) -> None:
     page.mouse.down()
     page.mouse.move(whole["x"] + whole["width"], y, steps=8)
     page.mouse.up()
-
-
-def shot(name: str) -> str:
-    (ROOT / "reports").mkdir(exist_ok=True)
-    return str(ROOT / "reports" / f"widget_{name}.png")

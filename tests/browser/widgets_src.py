@@ -20,6 +20,7 @@ import torch
 from lt_core import launch
 from lt_core.base import Trace
 from lt_core.collectives import all_reduce, chunk_table, ring
+from lt_core.teaching import predict
 from lt_core.views import Figure, explore, stepper, style
 
 # %% [markdown]
@@ -83,3 +84,12 @@ def record(comm):
 
 traces = launch(record, 4, backend="threads")
 stepper(Trace.merge(traces), add="reduce-scatter", copy="all-gather")
+
+# %% [markdown]
+# ## Predict, a number and a choice
+
+# %%
+predict("99.sent", "bytes each rank sends, 8 ranks", unit="n")
+
+# %%
+predict("99.order", "which is faster?", options=["ring", "tree"])
