@@ -5,11 +5,14 @@ stored must be complete and its magics known; after it ran, its errors and its f
 """
 
 import re
+import tempfile
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from nbval import plugin
+from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell
 
 from labs.rules import kind_faults, source_faults
@@ -18,6 +21,23 @@ from labs.source import called_early, called_too_early, exercises
 MAGICS = {"time", "timeit", "capture", "writefile", "torchrun"}
 CALL = r"get_ipython\(\)\.(?:run_(?:cell|line)_magic\('(\w+)'|(?:system|getoutput)\()"
 PICTURE, FIGURE = "image/png", "application/vnd.plotly.v1+json"
+
+
+class Alone(RunningKernel):
+    """A kernel in a new folder, whatever `cwd` says: no learner's file changes what it does, and it leaves none."""
+
+    def __init__(self, kernel_name: str, cwd: str = "", **options: Any) -> None:
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        super().__init__(kernel_name, cwd=self.folder.name, **options)
+
+    def stop(self) -> None:
+        super().stop()
+        self.folder.cleanup()
+
+
+def pytest_configure() -> None:
+    """Let nbval run each notebook in such a kernel."""
+    plugin.RunningKernel = Alone
 
 
 @pytest.hookimpl(wrapper=True)

@@ -46,6 +46,7 @@ def total(parts):
 
 GOOD = {
     "plain": cell("x = 1"),
+    "writes a file": cell("file = open('left.txt', 'w')\nfile.close()"),
     "printed": cell("print(x)", new_output("stream", text="1\n"), tags=["nbval-check-output"]),
     "stock magic": cell("%time x", new_output("stream", text="Wall time: 1 us")),
     "no magic": cell("y = (7\n  %3)"),
@@ -110,6 +111,7 @@ def test_each_bad_cell_fails_and_says_why_and_the_good_ones_pass(tmp_path):
     report = run(tmp_path, "-p", "tests.guards")
     assert f"{len(BAD)} failed, {len(GOOD)} passed" in report, report
     assert [why for why in BAD if why not in report] == []
+    assert [left.name for left in tmp_path.iterdir()] == ["book.ipynb"]  # it ran in a folder of its own
 
 
 @pytest.mark.processes

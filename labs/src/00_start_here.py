@@ -40,7 +40,8 @@ from lt_core.engine.costs import of_cluster
 from lt_core.engine.simulate import simulate
 from lt_core.teaching import banner, bill, check, predict
 from lt_core.teaching import reveal, run_script, verify
-from lt_core.views import Three, explore, gantt, show, witnesses
+from lt_core.views import Figure, Three, explore, gantt
+from lt_core.views import show, witnesses
 
 magics.load()
 
@@ -63,7 +64,8 @@ print(f"I am rank {rank} of {comm.size}")
 # They printed at the same time, in any order; you see them **sorted by
 # rank**. What do they stand on? Rank 0 sends messages to and fro with
 # each of the others and takes the time. `--out` brings variables back to
-# the notebook, as a list with one entry a rank.
+# the notebook, as a list with one entry a rank; `--in` copies them the
+# other way.
 
 # %% tags=["run", "tour"]
 # %%torchrun --in here --out machine,backend
@@ -120,6 +122,11 @@ reveal(
     why="1 + 2 + 3 + 4, and the same on every rank.",
     usual='1 ("rank 0 keeps its own") or 4 ("one from each").',
 )
+
+# %% [markdown] tags=["breath", "tour"]
+# **Where are you?** Ranks are processes that share nothing. A call that
+# all of them make, such as this sum, is a *collective*: there they meet.
+# Next: what if one of them comes late?
 
 # %% [markdown] tags=["predict", "tour"]
 # An all-reduce can end on no rank before it has begun on every rank. So
@@ -209,21 +216,22 @@ reveal(
 
 
 # %% tags=["explore"]
-def build(who, seconds):
+def build(asleep, seconds):
     """The picture of four ranks, of which some come late."""
     spans = []
     for r in range(4):
-        came = seconds if r in who else 0.0
+        came = seconds if r in asleep else 0.0
         spans.append(Span(r, "compute", "work", 0.0, came))
         spans.append(Span(r, "out", "all_reduce", came, seconds + 0.1))
     trace = with_waits(Trace("sleepers", spans, clock="simulated"))
     title = f"All together they wait {waited_s(trace):g} rank-seconds"
-    return gantt(trace, title=title, one_lane=True)
+    drawn = gantt(trace, title=title, one_lane=True)
+    return Figure(drawn.figure, f"{title}.")
 
 
 sleepers = {"rank 2": [2], "2 and 3": [2, 3], "all": [0, 1, 2, 3]}
-found = {"who": [2, 3], "seconds": 1.0}
-explore(build, found, who=sleepers, seconds=[0.5, 1.0, 2.0])
+found = {"asleep": [2, 3], "seconds": 1.0}
+explore(build, found, asleep=sleepers, seconds=[0.5, 1.0, 2.0])
 
 # %% [markdown] tags=["explain"]
 # Two sleepers of 1 s cost 2 rank-seconds, one sleeper costs 3: who
@@ -314,7 +322,7 @@ comm.all_reduce(x)
 # %% tags=["break", "raises-exception"]
 # %%torchrun --timeout 5
 if rank != 3:
-    comm.all_reduce(x)
+    comm.all_reduce(torch.ones(3))
 
 # %% [markdown] tags=["break"]
 # The ranks live on, and so do their variables.
@@ -324,6 +332,11 @@ if rank != 3:
 y = torch.ones(3)
 comm.all_reduce(y)
 y, "x" in globals()
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** You can start ranks, read what each printed, see who
+# waited for whom, count what was sent, and find who failed first. What
+# you have not done is send anything yourself.
 
 # %% [markdown] tags=["yours"]
 # ## Yours: a sum made of messages

@@ -31,7 +31,7 @@ def save(path: Path, body: str, options: Options, given: Mapping[str, object], s
         path.write_bytes(text.encode())
     except OSError as error:
         raise UserError(f"--save {path} was not written", error.strerror or error, attempt="another folder") from error
-    return f"saved {path}; it runs with: {command}"
+    return f"saved {path}; it runs with:\n  {command}"
 
 
 def script(body: str, options: Options, given: Mapping[str, object]) -> str:

@@ -84,7 +84,7 @@ def _found(job: Job, launch: Launch | None) -> Checked:
     with contextlib.redirect_stdout(heard):
         found = on_threads(job)
     if found.passed and job.exercise.real and launch:
-        print(f"{name}: {len(found.lines)} properties hold on threads; real processes come next.")
+        print(f"{name}: {len(found.lines)} properties hold on threads, now real processes.")
         with contextlib.redirect_stdout(heard):
             real = on_processes(job, launch)
         found = replace(found, lines=(*found.lines, real))

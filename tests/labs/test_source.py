@@ -73,7 +73,16 @@ def test_cells_have_ids_of_their_blanked_source_so_a_solution_may_change(tmp_pat
 def test_magics_and_tags_survive_reading(tmp_path):
     book = read(lab(tmp_path, ('tags=["run", "raises-exception"]', "# %%torchrun -n 2\nprint(rank)")))
     assert book.cells[0].source == "%%torchrun -n 2\nprint(rank)"
-    assert book.cells[0].metadata == {"tags": ["run", "raises-exception"]}
+    assert book.cells[0].metadata == {"tags": ["run", "raises-exception"], "slideshow": {"slide_type": "skip"}}
+
+
+@pytest.mark.parametrize(
+    ("tag", "slide"),
+    [("question", "slide"), ("predict", "slide"), ("see", "slide"), ("reveal", "fragment"), ("run", "skip")],
+)
+def test_what_a_lecture_shows_are_questions_predictions_and_pictures(tmp_path, tag, slide):
+    (cell,) = read(lab(tmp_path, (f'tags=["{tag}", "tour"]', "x = 1"))).cells
+    assert cell.metadata.slideshow.slide_type == slide
 
 
 @pytest.mark.parametrize("call", ["total([1, 2])", "if True:\n    print(total([1]))", "# %%torchrun -n 2\ntotal([1])"])

@@ -101,7 +101,7 @@ def test_the_file_says_how_it_runs(tmp_path):
     path = tmp_path / "my ring.py"
     said = save(path, "größe = 1", Options(), {}, 4)
     command = f"torchrun --standalone --nproc-per-node 4 '{path}'"
-    assert said == f"saved {path}; it runs with: {command}"
+    assert said == f"saved {path}; it runs with:\n  {command}"
     written = path.read_text(encoding="utf-8")
     assert written.startswith(f"{MADE}{command}\n") and ast.parse(written)
     assert save(path, "x = 2", Options(), {}, 2) and "größe" not in path.read_text(encoding="utf-8")

@@ -92,7 +92,7 @@ def test_save_writes_the_cell_and_runs_it(notebook, groups, tmp_path, capsys):
     assert groups.made[0].cells[0].text == "print(k)"
     assert (tmp_path / "ring.py").read_text().endswith("k = 3\nprint(k)")
     assert capsys.readouterr().out == (
-        f"saved {tmp_path}/ring.py; it runs with: torchrun --standalone --nproc-per-node 2 {tmp_path}/ring.py\n"
+        f"saved {tmp_path}/ring.py; it runs with:\n  torchrun --standalone --nproc-per-node 2 {tmp_path}/ring.py\n"
     )
 
 

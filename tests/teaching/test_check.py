@@ -207,7 +207,7 @@ def test_real_processes_come_last_and_only_if_the_rest_holds(ranks, capsys):
     found = check("20.reduce_scatter", reduce_scatter, launch=launch)
     assert found.passed and launches == [4]
     assert str(found.lines[-1]) == f"✔ real processes ({ranks(4).backend}, 4 ranks)"
-    assert "20.reduce_scatter: 10 properties hold on threads; real processes come next" in capsys.readouterr().out
+    assert "20.reduce_scatter: 10 properties hold on threads, now real processes." in capsys.readouterr().out
 
 
 def test_an_error_on_real_processes_has_its_line_too(ranks):
