@@ -154,8 +154,7 @@ def shut(which: set[tuple[int, int]]) -> int:
     for fd, _ in which & sockets():
         try:
             with socket.socket(fileno=os.dup(fd)) as held:
-                listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-                if not listens:  # gloo dies of it
+                if not held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):  # else it listens: gloo dies of it
                     held.shutdown(socket.SHUT_RDWR)
                     count += 1
         except OSError:  # the other end was quicker

@@ -352,6 +352,23 @@ def test_an_abort_frees_everybody_and_says_why(processes, where):
     assert processes(4).run(freed, where) == [({reason}, reason)] * 4
 
 
+def alone_in_a_subset(comm):
+    """Rank 0 says that it goes there, and goes; rank 1 hears it, and ends the group instead."""
+    group, token = comm.subset(range(2)), torch.zeros(1)
+    if comm.rank == 1:
+        comm.exchange([], [(token, 0)])
+        return group.abort("rank 1 does not come")
+    begun_s, work = time.perf_counter(), comm.start("exchange", [(token, 1)], [])
+    text = refused(Aborted, lambda: group.subset([1, 0]))
+    work.wait()
+    assert time.perf_counter() - begun_s < 10  # of the 30 s that a wait may last
+    return text
+
+
+def test_who_waits_for_others_to_come_into_a_subset_is_freed(processes):
+    assert processes(2).run(alone_in_a_subset) == ["rank 1 does not come", None]
+
+
 def test_an_ended_subset_is_made_anew_when_asked_for(processes):
     def again(comm):
         first = comm.subset([0, 1])
