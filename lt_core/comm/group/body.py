@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import marshal
 import signal
 import sys
 import types
-from collections.abc import Iterable
-from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -18,7 +17,6 @@ from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text
 from lt_core.comm import parcel
 from lt_core.comm.group.cell import Job
-from lt_core.comm.group.source import compiled
 from lt_core.comm.group.wire import refuse_large
 
 LONGEST_VALUE = 1 << 16
@@ -52,7 +50,7 @@ class Body:
         return value, outs
 
     def _value(self, job: Job) -> str | None:
-        body, last = compiled(job.text, job.name)
+        body, last = marshal.loads(job.code)
         linecache.cache[job.name] = (len(job.text), None, job.text.splitlines(True), job.name)
         exec(body, self.names)
         value = eval(last, self.names) if last else None
@@ -70,11 +68,13 @@ class Body:
             raise KeyboardInterrupt
 
 
-def flush(streams: Iterable[Any]) -> None:
+def flush(*streams: Any) -> None:
     """Write out what Python code has printed, whatever the user has made of the streams."""
     for stream in streams:
-        with suppress(AttributeError, ValueError, OSError):  # no stream at all, or closed
+        try:
             stream.flush()
+        except (AttributeError, ValueError, OSError):  # no stream at all, or closed
+            continue
 
 
 def _cut(text: str) -> str:

@@ -82,6 +82,7 @@ class Job(NamedTuple):
 
     number: int
     text: str
+    code: bytes
     name: str
     given: dict[str, bytes]
     wanted: tuple[str, ...]

@@ -32,8 +32,8 @@ def _serve(context: zmq.Context[zmq.Socket[bytes]], folder: Path, wire: Wire, wo
     socket = connected(context, folder, f"desk {world.rank}")
     while True:
         try:
-            asked: Ask = wire.unpack(ASK, socket.recv_multipart())
+            asked: Ask = wire.unpack(ASK, socket.recv())
         except Refused:
             continue
         answer: object = world.free(asked.reason) if asked.what == "free" else torch_compat.flight()
-        socket.send_multipart(wire.pack(SAY, Told(world.rank, asked.what, answer)))
+        socket.send(wire.pack(SAY, Told(world.rank, asked.what, answer)))

@@ -1,4 +1,5 @@
-"""The thread that reads what ranks print, while a cell runs and between cells, so that no rank ever waits for it."""
+"""What ranks print, read from their pipes: between cells by a thread, so that no rank ever waits for a reader; while a
+cell runs, by who waits for it, which spares it a switch of threads for each line."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import os
 import secrets
 import selectors
 import threading
-from collections.abc import Callable, Iterable
-from functools import partial
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from lt_core.comm import output
@@ -18,7 +19,7 @@ _READ_BYTES, _MOST_READS = 1 << 16, 100
 
 
 class Ears:
-    """All pipes of a group. `woken`: a descriptor that can be read when there is something to take."""
+    """All pipes of a group. `pipes`: can be read when a rank has printed; `woken`: when somebody has called `wake`."""
 
     def __init__(self, folder: Path, size: int) -> None:
         self.nonce = secrets.token_hex(8)
@@ -28,65 +29,86 @@ class Ears:
             for file, name in (("stdout", "out"), ("stderr", "err"))
         ]
         self.woken, self._waker = _pipe()
-        self._asked, self._asker = _pipe()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._lines: list[Heard] = []
-        self._late, self._quiet, self._ended = True, 0, False
-        self._selector = selectors.DefaultSelector()
+        self._running = self._ended = False
+        self._pipes = selectors.DefaultSelector()
         for stream in self.streams:
-            self.on(stream.fd, partial(self._read, stream))
-        self.on(self._asked, self._answer)
+            self._pipes.register(stream.fd, selectors.EVENT_READ, stream)
+        self.pipes: int = self._pipes.fileno()
+        self._selector = selectors.DefaultSelector()
+        self._ender, self._end = _pipe()
+        self.on(self._ender, lambda: None)
+        self.on(self.pipes, self._read_between)
         self._thread = threading.Thread(target=self._listen, daemon=True, name="ears")
 
-    def on(self, fd: int, act: Callable[[], object]) -> None:
-        """Call `act`, in the thread, when the descriptor can be read; before the start only."""
+    def on(self, fd: int, act: Callable[[], None]) -> None:
+        """Call `act`, in the thread, when the descriptor can be read."""
         self._selector.register(fd, selectors.EVENT_READ, act)
 
     def off(self, fd: int) -> None:
-        """No longer; in the thread only."""
+        """No longer."""
         self._selector.unregister(fd)
 
     def start(self) -> None:
         """Listen from now on."""
         self._thread.start()
 
-    def begin(self) -> None:
-        """A cell begins: what was heard so far is of before."""
-        self._late = False
-
-    def end(self) -> None:
-        """The cell is over."""
-        self._late = True
+    @contextlib.contextmanager
+    def attended(self) -> Iterator[None]:
+        """A cell: what was printed until now is of before, and from now on its caller reads."""
+        self.off(self.pipes)
+        self.read()
+        self._running = True
+        try:
+            yield
+        finally:
+            self._running = False
+            self.on(self.pipes, self._read_between)
 
     def wake(self) -> None:
         """Let who waits for `woken` look up."""
         with contextlib.suppress(BlockingIOError):  # it is full of wake-up calls
             os.write(self._waker, b".")
 
-    def take(self) -> list[Heard]:
-        """The lines since the last time."""
+    def awake(self) -> None:
+        """Take the wake-up calls off."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.woken, 4096)
-        with self._changed:
+
+    def read(self, within_s: float = 0.0) -> None:
+        """Read what has been printed, waiting for it so long at most."""
+        with self._lock:
+            for key, _ in self._pipes.select(within_s):
+                self._read(key.data)
+
+    def take(self) -> list[Heard]:
+        """The lines since the last time."""
+        with self._lock:
             lines, self._lines = self._lines, []
         return lines
 
-    def marked(self, ranks: Iterable[int], number: int, within_s: float) -> bool:
-        """Hold until all marks of that number have come from these ranks, for so long at most."""
-        mine = [stream for stream in self.streams if stream.rank in set(ranks)]
-        with self._changed:
-            return self._changed.wait_for(lambda: all(stream.mark >= number for stream in mine), within_s)
+    def marked(self, ranks: Collection[int], number: int, within_s: float) -> bool:
+        """Read until all marks of that number have come from these ranks, for so long at most."""
+        open_ = [stream for stream in self.streams if stream.rank in ranks and stream.mark < number]
+        until_s = time.monotonic() + within_s
+        while open_ and (left_s := until_s - time.monotonic()) > 0:
+            self.read(left_s)
+            open_ = [stream for stream in open_ if stream.mark < number]
+        return not open_
 
-    def drain(self, within_s: float = 1.0) -> None:
-        """Hold until everything that lies in the pipes has been read, also lines without an end."""
-        with self._changed:
-            wanted = self._quiet + 1
-            os.write(self._asker, b".")
-            self._changed.wait_for(lambda: self._quiet >= wanted, within_s)
+    def drain(self) -> None:
+        """Read all there is, lines without an end too; of a rank that never stops printing, so much at most."""
+        with self._lock:
+            for stream in self.streams:
+                for _ in range(_MOST_READS):
+                    if not self._read(stream):
+                        break
+                self._lines += stream.rest(late=not self._running)
 
     def forget(self, ranks: Iterable[int]) -> None:
         """Drop what these ranks still print for the cell that was interrupted."""
-        with self._changed:
+        with self._lock:
             for stream in self.streams:
                 if stream.rank in set(ranks):
                     stream.forget()
@@ -98,11 +120,12 @@ class Ears:
     def close(self) -> None:
         """Stop listening."""
         self._ended = True
-        os.write(self._asker, b".")
+        os.write(self._end, b".")
         if self._thread.is_alive():
             self._thread.join()
         self._selector.close()
-        for fd in (*(stream.fd for stream in self.streams), self.woken, self._waker, self._asked, self._asker):
+        self._pipes.close()
+        for fd in (*(stream.fd for stream in self.streams), self.woken, self._waker, self._ender, self._end):
             os.close(fd)
 
     def _listen(self) -> None:
@@ -110,33 +133,19 @@ class Ears:
             for key, _ in self._selector.select():
                 key.data()
 
+    def _read_between(self) -> None:
+        with self._lock:
+            if not self._running:  # else the caller of a cell that has just begun reads
+                for key, _ in self._pipes.select(0):
+                    self._read(key.data)
+
     def _read(self, stream: Stream) -> bool:
         try:
             data = os.read(stream.fd, _READ_BYTES)
         except BlockingIOError:
             return False
-        with self._changed:
-            self._hear(stream.feed(data, self._late))
+        self._lines += stream.feed(data, not self._running)
         return True
-
-    def _hear(self, heard: list[Heard]) -> None:
-        self._lines += heard
-        self._changed.notify_all()
-        if heard:
-            self.wake()
-
-    def _answer(self) -> None:
-        """Read all there is, for `drain`; of a rank that never stops printing, so much at most."""
-        os.read(self._asked, 4096)
-        for stream in self.streams:
-            for _ in range(_MOST_READS):
-                if not self._read(stream):
-                    break
-            with self._changed:
-                self._hear(stream.rest(self._late))
-        with self._changed:
-            self._quiet += 1
-            self._changed.notify_all()
 
 
 def _pipe() -> tuple[int, int]:

@@ -18,7 +18,7 @@ from lt_core.comm import checks
 from lt_core.comm.group.cell import Cell, Line, Outcome, Status
 from lt_core.comm.group.given import packed
 from lt_core.comm.group.interrupts import Interrupts
-from lt_core.comm.group.source import check
+from lt_core.comm.group.source import compiled
 from lt_core.comm.group.standing import Standing
 from lt_core.comm.group.start import Plan, start
 from lt_core.comm.group.turn import Screen
@@ -72,15 +72,15 @@ class Group:
         """
         with self._lock, Interrupts(self._wake) as interrupted:
             ranks = self._ranks(cell)
-            check(cell.text, cell.name)
+            code = compiled(cell.text, cell.name)
             given = {name: packed(name, value) for name, value in cell.given.items()}
             screen = Screen(show, progress, interrupted)
             standing = self._ready(START_S, screen)
             try:
-                return standing.run(cell, ranks, given, screen)
+                return standing.run(cell, code, ranks, given, screen)
             finally:
                 self._used_s = time.monotonic()
-                if standing.look():
+                if standing.over:
                     self._end(standing.over)
 
     def status(self) -> Status:

@@ -23,6 +23,8 @@ from lt_core.comm.group.cell import Ask, Hello, Told
 from lt_core.comm.group.ears import Ears
 from lt_core.comm.group.tree import Tree
 
+COPIED_BYTES = 1 << 16  # larger messages are sent from where they lie
+POLLIN = int(zmq.POLLIN)  # an enum's member costs more to compare than a message to receive
 POLL_S = 0.1  # how often ranks are looked after where the system does not tell that one has ended
 
 
@@ -50,9 +52,10 @@ class Members:
         for option, value in ((zmq.ROUTER_MANDATORY, 1), (zmq.LINGER, 0), (zmq.MAXMSGSIZE, wire.CAP_BYTES)):
             self._socket.setsockopt(option, value)
         self._socket.bind(f"ipc://{self.folder / wire.SOCKET}")
-        self._poller = zmq.Poller()
-        self._poller.register(self._socket, zmq.POLLIN)
-        self._poller.register(self.ears.woken, zmq.POLLIN)
+        self._quick, self._poller = zmq.Poller(), zmq.Poller()  # of what is said; of what is printed, too
+        for fd in (self._socket, self.ears.woken):
+            self._on(fd)
+        self._poller.register(self.ears.pipes, zmq.POLLIN)
         self._watched: dict[int, int] = {}
         self._inbox: list[object] = []
 
@@ -62,28 +65,37 @@ class Members:
         watched = host.watch(hello.pid)
         if watched is not None:
             self._watched[watched] = hello.rank
-            self._poller.register(watched, zmq.POLLIN)
+            self._on(watched)
 
     def send(self, ranks: Iterable[int], message: object, to: str = "rank") -> None:
         """Say something to ranks, or to their desks."""
-        frames = self._wire.pack(wire.ASK, message)
+        data = self._wire.pack(wire.ASK, message)
         for rank in ranks:
             if rank not in self.deaths:
                 try:
-                    self._socket.send_multipart([f"{to} {rank}".encode(), *frames], copy=len(frames[1]) < 1 << 16)
+                    self._socket.send(f"{to} {rank}".encode(), zmq.SNDMORE)
+                    self._socket.send(data, 0, len(data) < COPIED_BYTES)
                 except zmq.ZMQError:  # it has just died, and that will be seen
                     continue
 
-    def hear(self, within_s: float) -> list[object]:
-        """What ranks said: at once where something is there, else as soon as something happens, or nothing."""
+    def hear(self, within_s: float, printed: bool = True) -> list[object]:
+        """What ranks said: at once where something is there, else as soon as something happens, or nothing.
+
+        Without `printed` it is no event that ranks print.
+        """
         inbox, self._inbox = self._inbox, []
-        wait_s = 0.0 if inbox else max(0.0, min(within_s, POLL_S if self._unwatched() else within_s))
-        for fd, _ in self._poller.poll(math.ceil(wait_s * 1e3)):
-            if fd in self._watched:
-                self._died(self._watched[fd])
-            elif fd is self._socket:
+        poller, unwatched = self._poller if printed else self._quick, len(self.pids) > len(self._watched)
+        wait_s = 0.0 if inbox else max(0.0, min(within_s, POLL_S if unwatched else within_s))
+        for fd, _ in poller.poll(math.ceil(wait_s * 1e3)):
+            if fd is self._socket:
                 inbox += self._received()
-        for rank in self._unwatched():
+            elif fd in self._watched:
+                self._died(self._watched[fd])
+            elif fd == self.ears.pipes:
+                self.ears.read()
+            else:
+                self.ears.awake()
+        for rank in self._unwatched() if unwatched else ():
             if not host.alive(self.pids[rank]):
                 self._died(rank)
         return inbox
@@ -113,6 +125,8 @@ class Members:
 
     def failures(self) -> list[Failure]:
         """The deaths, told as failures."""
+        if not self.deaths:
+            return []
         logged = re.findall(r"exitcode: (-?\d+)\) local_rank: (\d+)", self.tree.log())
         codes = {int(rank): int(code) for code, rank in logged}
         return [
@@ -134,19 +148,29 @@ class Members:
                 os.close(fd)
             self.tree.close()
 
+    def _on(self, what: zmq.Socket[bytes] | int) -> None:
+        self._quick.register(what, zmq.POLLIN)
+        self._poller.register(what, zmq.POLLIN)
+
     def _unwatched(self) -> set[int]:
         return set(self.pids) - set(self._watched.values()) - set(self.deaths)
 
     def _received(self) -> list[object]:
         received = []
-        while True:
+        while int(self._socket.get(zmq.EVENTS)) & POLLIN:
             try:
-                _, *frames = self._socket.recv_multipart(zmq.NOBLOCK)
-                received.append(self._wire.unpack(wire.SAY, frames))
-            except zmq.Again:
-                return received
+                received.append(self._wire.unpack(wire.SAY, self._message()))
             except wire.Refused:
                 self.refused += 1
+        return received
+
+    def _message(self) -> bytes:
+        """The last part of what came: in front of it stands who sent it, and whatever a stranger may have added."""
+        part = self._socket.recv(copy=False)
+        while part.more:
+            part = self._socket.recv(copy=False)
+        data: bytes = part.bytes
+        return data
 
     def _died(self, rank: int) -> None:
         status = host.wait_status(self.pids[rank])
@@ -154,5 +178,6 @@ class Members:
         self.deaths[rank] = Death(time.monotonic(), code)
         for fd in [fd for fd, watched in self._watched.items() if watched == rank]:
             self._poller.unregister(fd)
+            self._quick.unregister(fd)
             del self._watched[fd]
             os.close(fd)

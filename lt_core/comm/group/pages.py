@@ -11,8 +11,6 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +20,7 @@ from lt_core.comm.contract.pages import Pages, pages_bytes
 BEGUN = 3  # which of the first words of a group's page counts the collectives that its rank has begun
 _SLOTS, _SLOT = 16, 512
 _HEAD = struct.Struct("<II")  # checksum, length
-_BREAK = "\x1f"
+_NOTHING, _BREAK = bytes(_HEAD.size), "\x1f"
 
 
 class Where(NamedTuple):
@@ -49,21 +47,41 @@ class Page:
 
     def __init__(self, path: Path) -> None:
         self._memory = _mapped(path, _SLOTS * _SLOT)
-        self._free, self._lock = list(range(_SLOTS)), threading.Lock()
+        self._free, self._lock = [slot * _SLOT for slot in range(_SLOTS)], threading.Lock()
 
-    @contextmanager
-    def inside(self, where: Where) -> Iterator[None]:
-        """Say that a wait is under way."""
+    def inside(self, where: Where) -> Inside:
+        """A context in which a wait is under way."""
+        return Inside(self, where)
+
+    def write(self, where: Where) -> int:
+        """Say that a wait is under way; its slot, -1 if there is none."""
         with self._lock:
-            at = self._free.pop() * _SLOT if self._free else -1
+            at = self._free.pop() if self._free else -1
         if at >= 0:
-            self._memory[at : at + _SLOT] = _written(where).ljust(_SLOT, b"\0")
-        try:
-            yield
-        finally:
-            if at >= 0:
-                self._memory[at : at + _HEAD.size] = bytes(_HEAD.size)
-                self._free.append(at // _SLOT)
+            record = _written(where)
+            self._memory[at : at + len(record)] = record
+        return at
+
+    def clear(self, at: int) -> None:
+        """Say that it is over."""
+        if at >= 0:
+            self._memory[at : at + _HEAD.size] = _NOTHING
+            self._free.append(at)
+
+
+class Inside:
+    """A wait as a context."""
+
+    __slots__ = ("_at", "_page", "_where")
+
+    def __init__(self, page: Page, where: Where) -> None:
+        self._page, self._where = page, where
+
+    def __enter__(self) -> None:
+        self._at = self._page.write(self._where)
+
+    def __exit__(self, *_: object) -> None:
+        self._page.clear(self._at)
 
 
 class Watched:
@@ -131,9 +149,9 @@ def _mapped(path: Path, nbytes: int) -> mmap.mmap:
 
 
 def _written(where: Where) -> bytes:
-    ends = ";".join(f"{kind},{peer},{number}" for kind, peer, number in where.ends[:8])
-    members = ",".join(map(str, where.members))
-    fields = (where.group, members, str(where.number), str(where.line), repr(where.since_s), ends, where.text)
+    group, members, number, line, since_s, text, ends = where
+    each = ";".join([f"{kind},{peer},{number}" for kind, peer, number in ends[:8]])
+    fields = (group, ",".join(map(str, members)), str(number), str(line), repr(since_s), each, text)
     body = _BREAK.join(fields).encode()[: _SLOT - _HEAD.size]
     return _HEAD.pack(zlib.crc32(body), len(body)) + body
 

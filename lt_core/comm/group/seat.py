@@ -25,7 +25,7 @@ class Seat:
 
     def __init__(self, folder: Path, rank: int, facts: dict[str, Any], streams: Sequence[TextIO]) -> None:
         self.rank, self._pid = rank, os.getpid()
-        self._streams, self._mark = streams, b"\0" + facts["nonce"].encode()
+        self._streams, self._mark = tuple(streams), b"\0" + facts["nonce"].encode()
         self._pipes = [os.dup(1), os.dup(2)]  # the user may close 1 and 2, or turn them elsewhere
         self._wire = Wire((folder / KEY).read_bytes())
         shape = Link(*facts["shape"]) if facts["shape"] else None
@@ -41,7 +41,7 @@ class Seat:
         """Answer, whatever comes."""
         while True:
             try:
-                asked = self._wire.unpack(ASK, self._socket.recv_multipart())
+                asked = self._wire.unpack(ASK, self._socket.recv())
             except Refused as error:
                 print(f"refused: {error}", file=self._streams[1])
                 continue
@@ -80,15 +80,17 @@ class Seat:
             return
         if error is not None:
             print(failure.error([failure.of_exception(self.rank, 0.0, error)]).details, file=self._streams[1])
-        flush((*self._streams, sys.stdout, sys.stderr))
+        flush(*self._streams, sys.stdout, sys.stderr)
         os._exit(error is not None)
 
     def _finish(self, number: int) -> None:
         """Send everything printed on its way, and behind it the mark that says so."""
-        flush((*self._streams, sys.stdout, sys.stderr))
+        flush(*self._streams)
+        if (sys.stdout, sys.stderr) != self._streams:
+            flush(sys.stdout, sys.stderr)
         output.flush()
         for pipe in self._pipes:
             os.write(pipe, self._mark + b" %d\n" % number)
 
     def _say(self, message: object) -> None:
-        self._socket.send_multipart(self._wire.pack(SAY, message))
+        self._socket.send(self._wire.pack(SAY, message))

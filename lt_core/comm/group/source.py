@@ -1,25 +1,23 @@
-"""A cell's text: made into code, and asked what stands at a line of it."""
+"""A cell's text: made into code once, in the kernel, and asked what stands at a line of it."""
 
 from __future__ import annotations
 
 import ast
-from types import CodeType
+import marshal
 
 
-def compiled(text: str, name: str) -> tuple[CodeType, CodeType | None]:
-    """The statements of a cell, and its last expression unless a semicolon silences it."""
-    tree, last = ast.parse(text, name), None
-    final = tree.body[-1] if tree.body else None
-    if isinstance(final, ast.Expr) and not text.rstrip().endswith(";"):
-        last = compile(ast.Expression(final.value), name, "eval", dont_inherit=True)
-        tree.body.pop()
-    return compile(tree, name, "exec", dont_inherit=True), last
+def compiled(text: str, name: str) -> bytes:
+    """The code of a cell as bytes: its statements, and its last expression unless a semicolon silences it.
 
-
-def check(text: str, name: str) -> None:
-    """Errors: `SyntaxError` for a text that no rank could run."""
+    Errors: `SyntaxError`, before any rank has seen it.
+    """
     try:
-        compile(text, name, "exec", dont_inherit=True)
+        tree, last = ast.parse(text, name), None
+        final = tree.body[-1] if tree.body else None
+        if isinstance(final, ast.Expr) and not text.rstrip().endswith(";"):
+            last = compile(ast.Expression(final.value), name, "eval", dont_inherit=True)
+            tree.body.pop()
+        return marshal.dumps((compile(tree, name, "exec", dont_inherit=True), last))
     except SyntaxError as error:
         error.text = error.text or line_at(text, error.lineno or 0)  # Python looks for it in a file of that name
         raise

@@ -39,14 +39,17 @@ class Standing:
             self.over = f"its folder {members.folder} was removed"
         return self.over
 
-    def run(self, cell: Cell, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen) -> Outcome:
+    def run(
+        self, cell: Cell, code: bytes, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen
+    ) -> Outcome:
         """What these ranks make of the cell."""
-        if self._busy:
-            self._wait_for_busy(screen)
-        if self._broken:
-            self._renew(cell, screen)
-        job = Job(self._next(), cell.text, cell.name, dict(given), cell.wanted, cell.timeout_s)
-        return self._turn(cell, ranks, job, screen)
+        with self.members.ears.attended():
+            if self._busy:
+                self._wait_for_busy(screen)
+            if self._broken:
+                self._renew(cell, screen)
+            job = Job(self._next(), cell.text, code, cell.name, dict(given), cell.wanted, cell.timeout_s)
+            return self._turn(cell, ranks, job, screen)
 
     def _renew(self, cell: Cell, screen: Screen) -> None:
         """New communicators, in a folder that nobody has written to; all variables stay."""
@@ -59,7 +62,6 @@ class Standing:
 
     def _turn(self, cell: Cell, ranks: tuple[int, ...], job: Job | Renew, screen: Screen) -> Outcome:
         turn = Turn(self.members, self._pages, cell, job.number, self._generation, ranks)
-        self.members.ears.begin()
         self.members.send(ranks, job)
         self._broken = True
         try:

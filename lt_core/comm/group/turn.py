@@ -24,6 +24,7 @@ from lt_core.comm.group.stuck import Stuck, Watch
 OTHERS_S = 0.3  # how long after the first error the others may still say what they saw
 SIGNAL_S, FREE_S, GIVE_UP_S = 0.0, 0.2, 0.7  # after a cell is to end: the steps that get ranks out of it
 SHOWN_S, AGAIN_S = 2.0, 0.5  # when and how often it is said who is where
+QUICK_S = 0.005  # a cell that is over within it is not looked at while it prints
 LOOK_S = 0.1  # how often the pages are looked at
 
 
@@ -60,14 +61,18 @@ class Turn:
 
     def run(self, screen: Screen) -> None:
         """Hold until every rank has answered, or need not be waited for any more."""
-        self._show(screen.show)
-        while not self._over(time.monotonic()):
-            for message in self.members.hear(self._wait_s()):
+        now_s = self.begun_s
+        self._show(screen.show, now_s)
+        while not self._over(now_s):
+            quick = now_s < self.begun_s + QUICK_S
+            for message in self.members.hear(QUICK_S if quick else self._wait_s(now_s), printed=not quick):
                 if isinstance(message, Reply) and message.number == self.number:
                     self._take(message)
-            self._show(screen.show)
-            self._judge(screen, time.monotonic())
-            self._get_out(time.monotonic())
+            now_s = time.monotonic()
+            self._show(screen.show, now_s)
+            if self.open:
+                self._judge(screen, now_s)
+                self._get_out(now_s)
         self._finish(screen.show)
 
     def failures(self) -> list[Failure]:
@@ -96,7 +101,7 @@ class Turn:
 
     def _judge(self, screen: Screen, now_s: float) -> None:
         """Find reasons to end the cell."""
-        if self._out_s or not self.open:
+        if self._out_s:
             return
         if screen.interrupted():
             self.interrupted, self._out_s = True, now_s
@@ -121,7 +126,7 @@ class Turn:
         if not self.signalled and now_s >= self._out_s + SIGNAL_S:
             self.signalled = True
             self.members.signal(self.open, signal.SIGINT)
-        if not self._freed and now_s >= self._out_s + FREE_S and self.open:
+        if not self._freed and now_s >= self._out_s + FREE_S:
             self._freed = True
             self.members.send(self.open, Ask("free", self._reason()), to="desk")
 
@@ -130,16 +135,15 @@ class Turn:
             return "the cell was interrupted"
         return self.stuck.message if self.stuck else "another rank failed"
 
-    def _wait_s(self) -> float:
-        now_s = time.monotonic()
+    def _wait_s(self, now_s: float) -> float:
         steps = [self._out_s + step for step in (SIGNAL_S, FREE_S, GIVE_UP_S)] if self._out_s else []
         steps += [s + OTHERS_S for s in (self._failed_s, *(d.at_s for d in self.members.deaths.values())) if s]
         steps += [self._fold.due_s] if self._fold.due_s else []
         return min([LOOK_S, *(step - now_s for step in steps if step > now_s)])
 
-    def _show(self, show: Callable[[Line], None]) -> None:
+    def _show(self, show: Callable[[Line], None], now_s: float) -> None:
         self._fold.add(self.members.ears.take())
-        for line in self._fold.take(time.monotonic()):
+        for line in self._fold.take(now_s):
             show(line)
 
     def _finish(self, show: Callable[[Line], None]) -> None:
@@ -150,7 +154,6 @@ class Turn:
             ears.drain()
         elif self.open:
             ears.forget(self.open)
-        ears.end()
         self._fold.add(ears.take())
         for line in self._fold.take(float("inf")):
             show(line)

@@ -1,16 +1,14 @@
 """Messages between kernel and ranks: a keyed hash in front of each, checked before anything is unpickled, both ways.
 
-[HMAC-SHA256(key, way + body), body]      way: b"ask" to a rank, b"say" from one, so that none can be sent back
+HMAC-SHA256(key of the way, body) body      ways: to a rank, from a rank, so that none can be sent back
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import pickle
 import secrets
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from lt_core.base.units import bytes_text
 
 KEY, SOCKET = "key", "socket"
 CAP_BYTES = (1 << 30) + (1 << 20)  # of one message: a gibibyte of the user's, and what stands around it
-ASK, SAY = b"ask", b"say"
+ASK, SAY, HASH_BYTES = b"ask", b"say", 32
 
 
 class Refused(ValueError):
@@ -30,25 +28,21 @@ class Wire:
     """Both ends' way to write and read messages."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self._keys = {way: hmac.digest(key, way, "sha256") for way in (ASK, SAY)}
 
-    def pack(self, way: bytes, message: object) -> list[bytes]:
-        """The frames of a message."""
+    def pack(self, way: bytes, message: object) -> bytes:
+        """A message as bytes."""
         body = pickle.dumps(message, protocol=5)
-        return [self._hash(way, body), body]
+        return hmac.digest(self._keys[way], body, "sha256") + body
 
-    def unpack(self, way: bytes, frames: Sequence[bytes]) -> Any:
+    def unpack(self, way: bytes, data: bytes) -> Any:
         """The message again. Errors: `Refused`."""
-        if len(frames) != 2 or len(frames[1]) > CAP_BYTES:
-            raise Refused(f"a message of {len(frames)} parts")
-        if not hmac.compare_digest(self._hash(way, frames[1]), frames[0]):
+        if not HASH_BYTES < len(data) <= CAP_BYTES:
+            raise Refused(f"a message of {len(data)} bytes")
+        body = memoryview(data)[HASH_BYTES:]
+        if not hmac.compare_digest(hmac.digest(self._keys[way], body, "sha256"), data[:HASH_BYTES]):
             raise Refused("a message with a wrong key")
-        return pickle.loads(frames[1])
-
-    def _hash(self, way: bytes, body: bytes) -> bytes:
-        mac = hmac.new(self._key, way, hashlib.sha256)
-        mac.update(body)
-        return mac.digest()
+        return pickle.loads(body)
 
 
 def new_key(folder: Path) -> bytes:

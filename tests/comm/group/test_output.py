@@ -1,6 +1,6 @@
 """Clause 6: what ranks print comes in whole lines, by rank, while they run, whatever it is and however they end."""
 
-import select
+import os
 import threading
 
 import pytest
@@ -76,10 +76,13 @@ def test_a_progress_bar_is_shown_now_and_then_and_saved_as_one_line(cell):
     assert [(line.ranks, line.text) for line in settled(seen.lines)] == [((0, 1), "100 %")]
 
 
-def test_what_comes_between_cells_is_shown_with_the_next_and_marked(group, cell):
-    text = "import threading\nif rank: threading.Timer(0.2, print, ('from a thread',)).start()"
-    assert cell(text).lines == []
-    assert select.select([group._standing.members.ears.woken], [], [], 20)[0]
+def test_what_comes_between_cells_is_shown_with_the_next_and_marked(cell, tmp_path):
+    os.mkfifo(tmp_path / "said")
+    text = (
+        f"import threading\ndef say():\n    print('from a thread')\n    open({str(tmp_path / 'said')!r}, 'w').close()"
+    )
+    assert cell(f"{text}\nif rank: threading.Timer(0.2, say).start()").lines == []
+    (tmp_path / "said").read_bytes()  # which waits until it is written
     assert cell("print('new')").lines == [Line((1,), "out", "from a thread", late=True), Line((0, 1), "out", "new")]
 
 
