@@ -48,6 +48,7 @@ def own_cells(page):
     shown = run_below(page, LONG)
     for text in ("ranks 0-3: begun by all", "rank 0: waits 0", "rank 3: waits 3", "... ranks 0-3: in no collective"):
         expect(shown).to_contain_text(text)
+    shown.first.scroll_into_view_if_needed()
     started = [child.pid for pid in pids for child in psutil.Process(pid).children()]
     assert len(started) == 4
     shot(page, "long_cell")
@@ -56,6 +57,7 @@ def own_cells(page):
     waits = "\n".join(f"rank {r}: waits {r}" for r in range(4))
     expect(shown.first).to_have_text(f"ranks 0-3: begun by all\n{waits}")
     assert all(map(host.alive, pids)) and not any(map(host.alive, started))
+    shown.last.scroll_into_view_if_needed()
     shot(page, "interrupted")
     shown = run_below(page, "%%torchrun\nprint('after', rank)\ncomm.size")
     after = "\n".join(f"rank {r}: after {r}" for r in range(4))

@@ -3,6 +3,7 @@
 import jupytext
 import nbformat
 import pytest
+from nbformat import NotebookNode
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import ROOT, shot
@@ -12,13 +13,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(170)]
 REVEAL = """from lt_core.teaching import reveal
 reveal("99.sent", 1.75, why="2 (p - 1) / p")
 reveal("99.order", "tree")"""
+VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
+VERSION = {"version_major": 2, "version_minor": 0}
 LINE, PLOT = ".lt-line", ".js-plotly-plot"
 
 
 @pytest.fixture
 def page(lab, browser):
     """The cells of widgets_src.py, run, in a window as narrow as a laptop's."""
-    nbformat.write(jupytext.read(ROOT / "tests/browser/widgets_src.py"), lab.folder / "widgets.ipynb")
+    nbformat.write(stale(jupytext.read(ROOT / "tests/browser/widgets_src.py")), lab.folder / "widgets.ipynb")
     page = browser.page
     page.set_viewport_size({"width": 1000, "height": 900})
     opened(page, lab.url, "widgets.ipynb", lab.token)
@@ -26,6 +29,19 @@ def page(lab, browser):
     for seen, count in ((LINE, 3), (f"{PLOT} .gtitle", 3), (".widget-text, .widget-radio", 2)):
         page.wait_for_function(f"document.querySelectorAll('{seen}').length === {count}")
     return page
+
+
+def stale(book: NotebookNode) -> NotebookNode:
+    """The notebook as it was saved with the widgets of a kernel that is gone, some with their state and some without.
+
+    ipywidgets#1667: such a notebook blocked the page, or its kernel.
+    """
+    codes = [cell for cell in book.cells if cell.cell_type == "code"]
+    for cell, model in zip(codes, ("kept", "lost")):
+        cell.outputs = [nbformat.v4.new_output("display_data", data={VIEW: {"model_id": model, **VERSION}})]
+    label = {"model_name": "LabelModel", "model_module": "@jupyter-widgets/controls", "model_module_version": "2.0.0"}
+    book.metadata.widgets = {STATE: {"state": {"kept": {**label, "state": {"value": "before"}}}, **VERSION}}
+    return book
 
 
 def cells(page: Page, what: str) -> list[Locator]:

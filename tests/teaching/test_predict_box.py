@@ -25,6 +25,7 @@ def test_a_field_its_unit_and_three_buttons(learner):
 
 def test_pressing_writes_down_and_says_so(learner):
     field, buttons, line = parts(box(NUMBER, learner))
+    assert field.continuous_update is False  # a change comes whole, and before the press that follows it
     field.value = "7/4"
     buttons[2].click()
     assert line.value.startswith('<div role="alert">20.ring_bytes: you said 1.75 n, would bet on it')
