@@ -12,6 +12,7 @@ Two runs give the same bytes: no times, no compression, sorted names.
 import ast
 import copy
 import io
+import re
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -74,7 +75,11 @@ def contents(labs: Path) -> Iterator[tuple[str, str]]:
 def notes(name: str, book: NotebookNode) -> str:
     """Return what a teacher reads of a lab: its notes, and each exercise with what is asked, a solution, and hints."""
     title = book.cells[0].source.split("\n")[0].removeprefix("# ")
-    told = [cell.source for cell in book.cells if "teacher" in cell.metadata.get("tags", [])]
+    told = [
+        re.sub(r"</?details>|<summary>.*?</summary>", "", cell.source).strip()
+        for cell in book.cells
+        if "teacher" in cell.metadata.get("tags", [])
+    ]
     written = {function: code for cell in book.cells for function, code in solved(cell)}
     parts = [f"\n## {title}\n", *told]
     for one, function in {one: ast.unparse(fn) for cell in book.cells for one, fn in checks(cell)}.items():

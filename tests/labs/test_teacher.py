@@ -72,8 +72,8 @@ def test_the_order_of_files_does_not_matter(labs):
 
 def test_notes_have_what_is_asked_a_solution_and_the_hints(labs):
     notes = dict(contents(labs))["NOTES.md"]
-    assert notes.startswith("# For teachers\n\n## 20 - All-reduce: in short\n")
-    assert "Draw three ranks." in notes and "### 20.reduce_scatter: `reduce_scatter(comm, x)`" in notes
+    assert notes.startswith("# For teachers\n\n## 20 - All-reduce: in short\n\nDraw three ranks.\n")
+    assert "### 20.reduce_scatter: `reduce_scatter(comm, x)`" in notes
     assert "- input untouched\n" in notes and "\n4. In round k you send chunk" in notes
     assert '```python\ndef reduce_scatter(comm, x):\n    """Half a ring."""\n    return half(x)\n```' in notes
 
