@@ -43,7 +43,7 @@ def lab(
             chosen = [my_labs.find(labs, name) for name in reset or ()]
             said = (my_labs.reset(one, mine, today) for one in chosen)
             for line in said if reset else my_labs.prepare(labs, mine, today):
-                page.say(out, line)
+                page.say(out, line, style="bold")  # JupyterLab has much to say after it
         if not reset:
             page.say(out, f"JupyterLab opens {mine}; solutions/ there holds every lab solved, to read")
             start(labs, mine, context.args)
