@@ -41,6 +41,11 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Memb
     """
     if inside():
         raise UserError("a rank cannot start a group", attempt="comm.subset(ranks)")
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        what = "ranks begin in the folder of their notebook, which is gone"
+        raise UserError(what, attempt="os.chdir('/')") from None
     folders.sweep()
     room.check(plan.size, limits.free_bytes())
     members = Members(folders.make(), plan.size)

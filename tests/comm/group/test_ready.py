@@ -120,6 +120,15 @@ def test_a_full_folder_is_named(own_root, monkeypatch):
     assert re.match(rf"the folder {own_root} is full; got .* free; expected ", str(seen.error))
 
 
+def test_a_folder_that_was_removed_is_no_place_to_begin(own_root, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    error = run(Group(2, backend="gloo", alone=False), "1").error
+    assert str(error) == "ranks begin in the folder of their notebook, which is gone; try: os.chdir('/')"
+
+
 def test_a_folder_that_fills_up_is_named_and_nothing_is_lost(own_root, cell, monkeypatch):
     cell("kept = 1")
     cell("1 / 0")  # so that the ranks meet anew, which takes files
