@@ -37,6 +37,7 @@ class Grade(NamedTuple):
 def grade(notebook: Path, exercise: str, seed: int, real: bool, limits: Limits, variables: Mapping[str, str]) -> Grade:
     """Check one exercise of a notebook. real: on processes as well.  variables: the environment of its process."""
     begun_s = time.monotonic()
+    folders.sweep()  # what a grader that was killed has left
     with folders.make() as folder:
         place, answer = str(folder.path), folder.path / "answer.json"
         words = [str(notebook.resolve()), exercise, str(seed), "real" if real else "threads", str(answer)]
