@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
 BACKENDS = ("auto", "threads", "gloo", "nccl")
-RANK = Path(__file__).with_name("rank_main.py")
+RANK, AGENT = (Path(__file__).with_name(name) for name in ("rank_main.py", "agent.py"))
 
 
 def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto", timeout_s: float = 60.0) -> list[Any]:
@@ -107,7 +107,7 @@ def torchrun(folder: Path, size: int, script: Path) -> list[str]:
         options |= {"rdzv-backend": "static", "master-addr": "127.0.0.1", "master-port": _free_port()}
         warnings.warn(f"lt_core is not installed, so torchrun meets on port {options['master-port']}", stacklevel=3)
     flags = [f"--{name}={value}" for name, value in options.items()]
-    return [sys.executable, "-P", "-m", "torch.distributed.run", *flags, str(script), str(folder)]
+    return [sys.executable, "-P", str(AGENT), *flags, str(script), str(folder)]
 
 
 def environment(size: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import signal
@@ -27,8 +28,11 @@ def main(folder: Path) -> NoReturn:
     faulthandler.register(signal.SIGUSR1, open(folder / f"stack.{rank}", "wb", 0), all_threads=False)  # noqa: SIM115
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
+    gc.disable()  # of what is imported nothing is garbage
     from lt_core.comm.group.seat import Seat
 
+    gc.freeze()
+    gc.enable()
     Seat(folder, rank, facts, streams).serve()
 
 

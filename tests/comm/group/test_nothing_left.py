@@ -15,6 +15,7 @@ import pytest
 from lt_core.base.errors import RankError
 from lt_core.comm import folders, host
 from lt_core.comm.group import Group, find, stop_all
+from lt_core.comm.launch import AGENT
 from tests.comm.group.conftest import run
 
 pytestmark = pytest.mark.processes
@@ -71,7 +72,7 @@ def test_the_tree_is_as_it_is_drawn(group):
     keeper = psutil.Process(status.keeper)
     (torchrun,) = keeper.children()
     assert keeper.ppid() == os.getpid() and os.getsid(keeper.pid) == keeper.pid
-    assert "torch.distributed.run" in torchrun.cmdline() and "--max-restarts=0" in torchrun.cmdline()
+    assert str(AGENT) in torchrun.cmdline() and "--max-restarts=0" in torchrun.cmdline()
     assert {child.pid for child in torchrun.children()} == set(status.pids)
 
 
