@@ -2,6 +2,7 @@
 
     teacher/README.md                            the table of labs, and how to read and make one
     teacher/NOTES.md                             of each lab: notes for the class, exercises, their solutions, hints
+    teacher/NN_slug.ipynb, tour.ipynb            the learners' notebooks
     teacher/solutions/NN_slug.ipynb              executed, with the cells for teachers
     teacher/src/NN_slug.py                       the source of both notebooks
     teacher/nbgrader/source/NN_slug/NN_slug.ipynb
@@ -62,17 +63,17 @@ def contents(labs: Path) -> Iterator[tuple[str, str]]:
     if old or not sources:
         raise LabError(f"not built from their sources: {', '.join(old) or 'no lab is there'}; make labs")
     yield "README.md", (labs / "README.md").read_text(encoding="utf-8")
-    books = {source.stem: read(source) for source in sources}
-    yield "NOTES.md", "\n".join(["# For teachers", *(notes(name, book) for name, book in books.items())])
-    for solution in sorted((labs / "solutions").glob("*.ipynb")):
-        yield f"solutions/{solution.name}", solution.read_text(encoding="utf-8")
+    read_ = {source.stem: read(source) for source in sources}
+    yield "NOTES.md", "\n".join(["# For teachers", *(notes(book) for book in read_.values())])
+    for book in sorted([*labs.glob("*.ipynb"), *labs.glob("solutions/*.ipynb")]):
+        yield book.relative_to(labs).as_posix(), book.read_text(encoding="utf-8")
     for source in sources:
         yield f"src/{source.name}", source.read_text(encoding="utf-8")
-        assigned = nbformat.writes(assignment(books[source.stem]))
+        assigned = nbformat.writes(assignment(read_[source.stem]))
         yield f"nbgrader/source/{source.stem}/{source.stem}.ipynb", f"{assigned}\n"
 
 
-def notes(name: str, book: NotebookNode) -> str:
+def notes(book: NotebookNode) -> str:
     """Return what a teacher reads of a lab: its notes, and each exercise with what is asked, a solution, and hints."""
     title = book.cells[0].source.split("\n")[0].removeprefix("# ")
     told = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import sys
@@ -36,6 +37,7 @@ def lab(
     """
     if reset and context.args:
         raise typer.BadParameter(f"--reset opens nothing, so there is no use for {' '.join(context.args)}")
+    _refuse_slips(context.args)
     with page.failures("lab"):
         labs, mine = labs_of(CHECKOUT), (folder or CHECKOUT / "my_labs").absolute()
         out, today = page.console(), date.today()
@@ -47,6 +49,13 @@ def lab(
         if not reset:
             page.say(out, f"JupyterLab opens {mine}; solutions/ there holds every lab solved, to read")
             start(labs, mine, context.args)
+
+
+def _refuse_slips(words: list[str]) -> None:
+    """JupyterLab passes over what it does not know, so a slip in one of our own options would go unseen."""
+    for word in words:
+        for meant in difflib.get_close_matches(word.split("=")[0], ("--reset", "--folder"), cutoff=0.8):
+            raise typer.BadParameter(f"there is no {word}; did you mean {meant}?")
 
 
 @contextmanager

@@ -68,6 +68,9 @@ def test_wrong_uses(begun, tmp_path):
     assert unknown.exit_code == 2 and "there is no lab '99'; there are: " in " ".join(unknown.output.split())
     both = called("--folder", "mine", "--reset", FIRST, "--no-browser")
     assert both.exit_code == 2 and "--reset opens nothing, so there is no use for --no-browser" in both.output
+    for slip, meant in ("--rest", "--reset"), ("--foldr=mine", "--folder"):
+        done = called("--folder", "mine", slip, "20")
+        assert done.exit_code == 2 and f"there is no {slip}; did you mean {meant}?" in done.output
     assert begun == [] and not (tmp_path / "mine").exists()
 
 

@@ -55,6 +55,7 @@ def test_what_it_holds_and_that_its_bytes_are_always_the_same(labs):
     with zipfile.ZipFile(io.BytesIO(first)) as packed:
         assert packed.testzip() is None
         assert packed.namelist() == [
+            "teacher/20_all_reduce.ipynb",
             "teacher/NOTES.md",
             "teacher/README.md",
             "teacher/nbgrader/source/20_all_reduce/20_all_reduce.ipynb",
