@@ -52,6 +52,12 @@ class Schedule:
 
     def check(self) -> Schedule:
         """The schedule itself, if some machine could run it. Errors: `ScheduleError`, which shows the grid."""
+        _ = self._sound
+        return self
+
+    @cached_property
+    def _sound(self) -> bool:
+        """True, or the error of `check`; looked at once, for loops ask again and again."""
         self._check_lanes()
         self._check_transfers()
         self._check_needs()
@@ -59,7 +65,7 @@ class Schedule:
             path = circle(self.tasks)
             waits = " waits for ".join(f"{a} (rank {a.rank})" for a in path)
             raise self._wrong(path[0], "waits for ever", waits, attempt="reorder a lane or drop a need on the circle")
-        return self
+        return True
 
     def _check_lanes(self) -> None:
         lanes = Counter(lane[0].rank for lane in self.lanes if lane)

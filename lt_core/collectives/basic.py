@@ -29,6 +29,7 @@ from lt_core.base.units import bounds
 from lt_core.collectives.buffers import copied
 from lt_core.collectives.machine import run
 from lt_core.collectives.rounds import ADD, COPY, Message, Round, of_rounds
+from lt_core.comm.checks import plain
 from lt_core.comm.comm import Comm
 
 
@@ -106,6 +107,7 @@ def scatter(comm: Comm, x: Tensor, root: int = 0, trace: Trace | None = None) ->
 
     On the others x gives shape and dtype. Errors: rows that cannot be shared out evenly.
     """
+    plain("scatter", x)
     if x.dim() == 0 or x.shape[0] % comm.size:
         rows = f"{x.shape[0]} rows" if x.dim() else "no rows"
         raise UserError(f"{rows} cannot be scattered over {comm.size} ranks", expected=f"a multiple of {comm.size}")
@@ -117,6 +119,7 @@ def scatter(comm: Comm, x: Tensor, root: int = 0, trace: Trace | None = None) ->
 def gather(comm: Comm, x: Tensor, root: int = 0, trace: Trace | None = None) -> Tensor | None:
     """All ranks' x (n, ...), which are of one shape, below each other by rank (size * n, ...) on rank `root`; None on
     the others. Of a tensor without dimensions: (size,)."""
+    plain("gather", x)
     rows = x.shape if x.dim() else torch.Size((1,))
     whole = x.new_empty((comm.size, *rows))
     whole[comm.rank] = x.detach()

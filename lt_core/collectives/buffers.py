@@ -5,9 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lt_core.comm.checks import plain
+
 
 def copied(x: Tensor) -> Tensor:
-    """The elements of x (any shape, any strides) in a dense buffer of their own: (n,)."""
+    """The elements of x (any shape, any strides) in a dense buffer of their own: (n,). Errors: no such tensor."""
+    plain("a collective", x)
     flat = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     return flat.copy_(x.detach()).view(-1)
 

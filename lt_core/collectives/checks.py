@@ -11,6 +11,8 @@ from lt_core.base.schedule import Schedule
 from lt_core.comm import checks
 from lt_core.comm.comm import Comm
 
+MESSAGES = (Op.SEND, Op.ADD, Op.COPY)
+
 
 def units(schedule: Schedule) -> int:
     """In how many units its tensor is cut: up to the last one that is sent."""
@@ -18,12 +20,21 @@ def units(schedule: Schedule) -> int:
 
 
 def check(comm: Comm, flat: Tensor, schedule: Schedule, cut: int) -> None:
-    """Refuse a schedule for others or for more units, a tensor that is not dense, a dtype that cannot be added."""
+    """Refuse a schedule that cannot run, or is for others or for more units; a tensor that is not dense; a dtype that
+    cannot be added."""
+    if not isinstance(schedule, Schedule):
+        raise UserError(
+            "a collective runs a schedule", type(schedule).__name__, "a Schedule", "ring.schedule(comm.size)"
+        )
     if comm.rank < 0:
         comm.exchange([], [])  # no member of this group: it says so, even where nothing would be sent
     if schedule.size != comm.size:
         what = f"{schedule.name} is a schedule for {schedule.size} ranks"
         raise UserError(what, f"{comm.size} ranks in this communicator", schedule.size, "schedule(comm.size)")
+    if other := next((a for a in schedule.check().actions() if a.op not in MESSAGES), None):
+        raise UserError(
+            f"{schedule.name} is no collective", f"{other} of rank {other.rank}", "SEND, ADD and COPY alone"
+        )
     if cut and cut < units(schedule):
         last = units(schedule)
         raise UserError(f"{schedule.name} has {last} units", f"a tensor cut in {cut}", f"at least {last}")

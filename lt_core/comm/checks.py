@@ -51,6 +51,15 @@ def tensor(comm: Comm, verb: str, x: Tensor, dtypes: Sequence[torch.dtype] = MOV
         raise UserError(f"{verb}: not every backend knows this dtype", x.dtype, known, "x.view(torch.uint8) to move it")
 
 
+def plain(verb: str, x: object) -> None:
+    """Refuse what is no tensor whose elements all stand in its storage: lists, sparse and quantized tensors."""
+    if not isinstance(x, Tensor):
+        raise UserError(f"{verb} takes tensors", type(x).__name__, "a torch.Tensor")
+    if x.is_nested or x.is_quantized or x.layout is not torch.strided:
+        kind = "nested" if x.is_nested else "quantized" if x.is_quantized else str(x.layout)
+        raise UserError(f"{verb} takes ordinary tensors", kind, "torch.strided", "x.to_dense(), or x.dequantize()")
+
+
 def overlap(a: Tensor, b: Tensor) -> bool:
     """Whether two dense tensors share a byte."""
     first, second = a.data_ptr(), b.data_ptr()

@@ -258,6 +258,26 @@ def twins(comm):
     run(comm, torch.zeros(3), typed("0: 0SEND0>1 0SEND0>1\n1: 0ADD0<0 0ADD0<0"))
 
 
+def crossed(comm):
+    run(comm, torch.arange(4.0), typed("0: 0SEND0>1 1SEND1>1\n1: 1ADD1<0 0ADD0<0"))
+
+
+def no_messages(comm):
+    run(comm, torch.zeros(3), typed("0: 0F0\n1: 0F0"))
+
+
+def no_schedule(comm):
+    all_reduce(comm, torch.zeros(3), ring.schedule)
+
+
+def sparse(comm):
+    all_reduce(comm, torch.eye(3).to_sparse(), ring.schedule(comm.size))
+
+
+def no_tensor(comm):
+    all_reduce(comm, [1.0, 2.0], ring.schedule(comm.size))
+
+
 def wrong_cut(comm):
     run(comm, torch.zeros(3), ring.schedule(comm.size), cut=1)
 
@@ -267,6 +287,11 @@ def wrong_cut(comm):
     [
         (wrong_size, UserError, "ring is a schedule for 3 ranks; got 2 ranks in this communicator; expected 3"),
         (twins, ScheduleError, "typed: 0SEND0>1 of rank 0 occurs twice"),
+        (crossed, ScheduleError, "typed: 0SEND0>1 of rank 0 waits for ever"),  # it ran, and chunks were exchanged
+        (no_messages, UserError, "typed is no collective; got 0F0 of rank 0; expected SEND, ADD and COPY alone"),
+        (no_schedule, UserError, "a collective runs a schedule; got function; expected a Schedule; try: ring.sched"),
+        (sparse, UserError, "a collective takes ordinary tensors; got torch.sparse_coo; expected torch.strided"),
+        (no_tensor, UserError, "a collective takes tensors; got list; expected a torch.Tensor"),
         (wrong_cut, UserError, "ring has 2 units; got a tensor cut in 1; expected at least 2"),
         (wrong_buffer, Misuse, "ring: the tensor is strided; got shape"),
     ],
