@@ -50,7 +50,7 @@ class Failure(NamedTuple):
 def of_exception(rank: int, at_s: float, error: BaseException) -> Failure:
     """The failure of a rank whose function raised `error` at `at_s`."""
     told = tuple(_told(error))
-    return Failure(rank, at_s, type(error).__name__, _text(error), _is_consequence(error), told, _pickled(error))
+    return Failure(rank, at_s, type(error).__name__, text(error), _is_consequence(error), told, _pickled(error))
 
 
 def of_death(rank: int, at_s: float, exit_code: int | None, last_words: str) -> Failure:
@@ -88,7 +88,8 @@ def _place(failure: Failure) -> tuple[bool, float]:
     return failure.consequence, failure.rank if failure.consequence else failure.at_s
 
 
-def _text(error: BaseException) -> str:
+def text(error: BaseException) -> str:
+    """Its words."""
     try:
         return str(error)
     except Exception:  # a user's exception may fail at its own words; Python's traceback says it so, too
@@ -97,7 +98,7 @@ def _text(error: BaseException) -> str:
 
 def _is_consequence(error: BaseException) -> bool:
     chain = _chain(error)
-    return any(isinstance(e, Aborted | ConnectionError) or CONSEQUENCE.search(_text(e)) for e, _ in chain)
+    return any(isinstance(e, Aborted | ConnectionError) or CONSEQUENCE.search(text(e)) for e, _ in chain)
 
 
 def _chain(error: BaseException) -> list[tuple[BaseException, str]]:

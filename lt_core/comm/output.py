@@ -72,7 +72,9 @@ class Passed:
     def _pass_on(self, whole: list[bytes]) -> None:
         texts = [line.decode("utf-8", "replace") for line in whole]
         self.last = next((text.strip() for text in reversed(texts) if text.strip()), self.last)
-        if texts:
-            stream = getattr(sys, self.name)  # looked up each time: notebooks and test runners exchange it
-            stream.write("".join(f"{text}\n" for text in texts))
+        stream = getattr(sys, self.name)  # looked up each time: notebooks and test runners exchange it
+        if texts and stream is not None:  # a daemon has none
+            encoding = getattr(stream, "encoding", None) or "utf-8"
+            said = "".join(f"{text}\n" for text in texts).encode(encoding, "backslashreplace")
+            stream.write(said.decode(encoding))
             stream.flush()

@@ -39,12 +39,12 @@ def main(folder: Path) -> None:
         comm = join.in_folder(folder, job["backend"], rank, job["size"], job["timeout_s"])
         report("ready")
         _write(folder / f"result.{rank}", parcel.packed("the result", _result(function, comm, args)))
+        _flush()
         outcome = "done"
     except BaseException as error:
         failed = failure.of_exception(rank, time.monotonic(), error)
         _write(folder / f"failure.{rank}", pickle.dumps(failed))
         outcome = "failed"
-    sys.stdout.flush()
     output.flush()
     report(outcome)
     if outcome == "failed" and comm is not None:
@@ -81,9 +81,19 @@ def _result(function: Callable[..., Any], comm: Comm, args: tuple[Any, ...]) -> 
         raise
 
 
+def _flush() -> None:
+    """Write out what was printed, unless the function has closed or replaced the stream by nothing."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        sys.stdout.flush()
+
+
 def _write(path: Path, data: bytes) -> None:
     whole = path.with_suffix(path.suffix + ".part")
-    whole.write_bytes(data)
+    try:
+        whole.write_bytes(data)
+    except OSError:
+        whole.unlink(missing_ok=True)  # so that what is said of it finds room
+        raise
     whole.rename(path)
 
 

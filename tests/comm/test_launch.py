@@ -229,6 +229,40 @@ def test_a_script_that_exits_well_ended_well():
         rank_main._result(lambda comm: sys.exit("no"), None, ())
 
 
+def wordless(comm):
+    class Wordless(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    raise Wordless
+
+
+def test_an_error_that_fails_at_its_own_words_is_one_on_threads_too():
+    with pytest.raises(RankError) as caught:
+        launch(wordless, 2, backend="threads")
+    assert (caught.value.kind, caught.value.message) == ("Wordless", "<exception str() failed>")
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO()], ids=["none", "closed"])
+def test_a_rank_may_close_its_stdout(monkeypatch, stream):
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stdout", stream)
+    rank_main._flush()  # it raised, and the rank died with its result at hand
+    assert sys.stdout is stream
+
+
+def test_what_does_not_fit_leaves_room_for_what_is_said_of_it(tmp_path, monkeypatch):
+    def fills_up(path, data):
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fills_up)
+    with pytest.raises(OSError, match="No space left"):
+        rank_main._write(tmp_path / "result.0", b"12")
+    assert list(tmp_path.iterdir()) == []
+
+
 @processes
 def test_ranks_that_do_not_come_up_are_named():
     with pytest.raises(Deadline, match=r"ranks \[0, 1\] were not ready after 0.1 s"):
@@ -295,9 +329,12 @@ def test_the_next_launch_ends_what_is_left_when_the_keeper_is_killed_too(holding
 # torchrun itself
 
 SCRIPT = """
+import atexit, sys
 import torch
 from lt_core.comm import world
 
+say = sys.stdout.write  # a whole line at once: ranks share the pipe
+atexit.register(lambda: say(f"left, still initialised: {torch.distributed.is_initialized()}\\n"))
 comm = world()
 x = torch.tensor([comm.rank + 1.0])
 comm.subset([1, 0]).all_reduce(x)
@@ -305,7 +342,7 @@ comm.barrier()
 try:
     world()
 except ValueError as error:
-    print("rank", comm.rank, "of", comm.size, x.item(), comm.backend, error)
+    say(f"rank {comm.rank} of {comm.size} {x.item()} {comm.backend} {error}\\n")
 """
 
 
@@ -319,6 +356,7 @@ def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
     lines = sorted(line for line in run.stdout.splitlines() if line.startswith("rank"))
     assert [line[:21] for line in lines] == ["rank 0 of 2 3.0 gloo ", "rank 1 of 2 3.0 gloo "], run.stderr
     assert all("torch.distributed is initialised already; try: world() once" in line for line in lines)
+    assert run.stdout.splitlines().count("left, still initialised: False") == 2
 
 
 # Bad input

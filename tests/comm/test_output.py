@@ -1,5 +1,6 @@
 """What ranks print arrives in whole lines, all of it, whatever its bytes are."""
 
+import io
 import os
 import stat
 import subprocess
@@ -49,6 +50,16 @@ def test_a_line_without_end_is_cut(passed, capsys):
         os.write(writer, b"x" * 30_000)
         got.pump()
     assert capsys.readouterr().err == "x" * 90_000 + "\n"
+
+
+@pytest.mark.parametrize("stream", [None, io.TextIOWrapper(io.BytesIO(), encoding="ascii")], ids=["none", "ascii"])
+def test_a_launch_may_have_no_stream_or_a_poor_one(passed, monkeypatch, stream):
+    """A daemon's sys.stderr is None: its launch failed at the first line that a rank printed."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    os.write(passed[1], "größer\n".encode())
+    passed[0].close()
+    assert passed[0].last == "größer"
+    assert stream is None or stream.buffer.getvalue() == b"gr\\xf6\\xdfer\n"
 
 
 def test_the_last_words_are_the_last_line_that_says_something(passed):

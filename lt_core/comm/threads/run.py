@@ -9,6 +9,7 @@ from typing import Any
 
 from lt_core.base.errors import RankError
 from lt_core.comm import checks
+from lt_core.comm.failure import text
 from lt_core.comm.threads.hub import Hub
 from lt_core.comm.threads.ranks import Meeting, Threads
 
@@ -30,14 +31,14 @@ def run(fn: Callable[..., Any], size: int, args: Sequence[object] = (), timeout_
             hub.leave(rank)
         except BaseException as error:  # also SystemExit: it is raised again by whoever called `run`
             failed.append((rank, error))
-            hub.abort(f"rank {rank} failed: {type(error).__name__}: {error}")
+            hub.abort(f"rank {rank} failed: {type(error).__name__}: {text(error)}")
 
     ranks = [threading.Thread(target=main, args=(r,), name=f"rank {r}") for r in range(size)]
     _run_all(ranks, hub)
     if failed:
         rank, error = failed[0]
         details = "".join(traceback.format_exception(error))
-        raise RankError(rank, type(error).__name__, str(error), details) from error
+        raise RankError(rank, type(error).__name__, text(error), details) from error
     return results
 
 
