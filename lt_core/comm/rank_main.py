@@ -10,6 +10,7 @@ import os
 import pickle
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,12 +74,25 @@ def _reporter(folder: Path, rank: int) -> Callable[[str], None]:
 
 
 def _result(function: Callable[..., Any], comm: Comm, args: tuple[Any, ...]) -> Any:
+    rank_pid = os.getpid()
     try:
         return function(comm, *args)
     except SystemExit as error:
         if error.code in (None, 0):  # as a script's: it ended well
             return None
         raise
+    finally:
+        if os.getpid() != rank_pid:
+            _end_fork()
+
+
+def _end_fork() -> None:
+    """A fork that the function made and that comes out of it here ends as a script's would: one rank answers."""
+    error = sys.exc_info()[1]
+    if error is not None:
+        traceback.print_exception(error)
+    _flush()
+    os._exit(error is not None)
 
 
 def _flush() -> None:

@@ -229,6 +229,20 @@ def test_a_script_that_exits_well_ended_well():
         rank_main._result(lambda comm: sys.exit("no"), None, ())
 
 
+def forks(comm, fails):
+    pid = os.fork()
+    if pid == 0 and fails:
+        raise ValueError("the fork's own")
+    return pid
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_fork_of_a_rank_is_no_rank(fails):
+    """It answered in the rank's place, took its leave, and its error ended the launch."""
+    pid = rank_main._result(forks, None, (fails,))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == fails
+
+
 def wordless(comm):
     class Wordless(Exception):
         def __str__(self):
