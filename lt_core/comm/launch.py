@@ -137,8 +137,8 @@ def _check(fn: object, size: object, timeout_s: float) -> None:
     if not isinstance(size, int):
         raise UserError("the number of ranks is a whole number", size, "1 or more")
     checks.world_size(size)
-    if not timeout_s > 0:
-        raise UserError("timeout_s is how long a wait may last", timeout_s, "more than 0 seconds")
+    if not 0 < timeout_s <= LONGEST_S:
+        raise UserError("timeout_s is how long a wait may last", timeout_s, f"more than 0 seconds, {LONGEST_S} at most")
 
 
 def _packed(fn: Callable[..., Any], args: Sequence[object]) -> bytes:
