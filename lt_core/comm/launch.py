@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
 BACKENDS = ("auto", "threads", "gloo", "nccl")
+LONGEST_S = 365 * 86_400  # clocks take no infinity
 RANK, AGENT = (Path(__file__).with_name(name) for name in ("rank_main.py", "agent.py"))
 
 

@@ -384,6 +384,11 @@ def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
         ((print, 2.0), {}, "the number of ranks is a whole number; got 2.0"),
         ((3, 2), {}, "there is nothing to launch; got int; expected a function fn(comm, *args)"),
         ((print, 2), {"timeout_s": 0}, "timeout_s is how long a wait may last; got 0"),
+        (
+            (print, 2),
+            {"timeout_s": float("inf")},
+            "timeout_s is how long a wait may last; got inf; expected more than 0",
+        ),
         ((print, 2), {"backend": "mpi"}, "there is no such back end; got 'mpi'; expected auto, threads, gloo, nccl"),
         ((threading.Lock().acquire, 2), {"backend": "gloo"}, "the function cannot be sent to another process ("),
         (
