@@ -22,6 +22,7 @@ from lt_core.base.errors import Aborted, RankError
 CONSEQUENCE = re.compile(
     "closed by peer|connection reset|broken pipe|socket closed|pair closure|connection refused", re.IGNORECASE
 )
+UNDER = "\n    "  # how later lines of a message stand in the list of what followed
 OWN = str(Path(__file__).parent)
 Place = tuple[str, int, str, str]  # file, line number, function, the line
 
@@ -75,7 +76,7 @@ def error(failures: Sequence[Failure], note: str = "") -> RankError:
     """The one exception that the launching process raises, the culprit's own as its cause."""
     culprit = first(failures)
     others = sorted((f for f in failures if f is not culprit), key=_place)
-    lines = [f"  rank {f.rank}: {f.kind}: {f.message}" for f in others]
+    lines = [f"  rank {f.rank}: {f.kind}: {f.message}".replace("\n", UNDER) for f in others]
     after = ["what followed:", *lines] if lines else []
     details = "\n".join(part for part in (_traceback(culprit), *after, note) if part)
     raised = RankError(culprit.rank, culprit.kind, culprit.message, details)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lt_core.base.errors import RankError, UserError
+from lt_core.comm.failure import UNDER
 from lt_core.comm.group import ranks_text
 
 RAISED = (RankError, SyntaxError)  # what a cell's own code can end a cell with
@@ -33,7 +34,7 @@ def _kinds(error: BaseException | None) -> list[str]:
 
 def _alike(error: RankError) -> tuple[int, ...]:
     """The ranks that failed in the same words, which of them was first being chance."""
-    words = re.escape(f"{error.kind}: {error.message}")
+    words = re.escape(f"{error.kind}: {error.message}".replace("\n", UNDER))
     return tuple(sorted({error.rank, *map(int, re.findall(rf"^  rank (\d+): {words}$", error.details, re.MULTILINE))}))
 
 

@@ -3,6 +3,8 @@
 import pytest
 
 from lt_core.base.errors import Mismatch, RankError
+from lt_core.comm.failure import Failure
+from lt_core.comm.failure import error as told
 from lt_core.comm.group import Outcome
 from lt_core.magics.expect import came, missing
 
@@ -36,6 +38,11 @@ def test_the_first_line_of_a_long_message():
     assert came("ValueError", failed(message="boom\nand more")).startswith(
         "as expected, rank 2 failed first: ValueError: boom ("
     )
+
+
+def test_ranks_are_named_together_in_a_long_message_too():
+    failures = [Failure(rank, 0.0, "KeyError", "one\n  rank 5: KeyError: two") for rank in (1, 3)]
+    assert came("KeyError", told(failures)) == "as expected, ranks 1, 3 failed first: KeyError: one"
 
 
 def test_an_error_without_a_line():
