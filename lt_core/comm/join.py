@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from pathlib import Path
 
 import torch
@@ -21,17 +22,35 @@ def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float
 
 
 def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
-    """Rank `rank` of all that the same torchrun started, on one host or on several."""
+    """Rank `rank` of all that the same torchrun started, on one host or on several. It leaves when its script ends."""
     if dist.is_initialized():
         raise UserError("torch.distributed is initialised already", attempt="world() once, first, and keep its result")
     store, *_ = next(rendezvous("env://", rank, size))
-    return _joined(InStore(PrefixStore("lt_core", store)), backend, rank, size, local_rank, timeout_s)
+    comm = _joined(InStore(PrefixStore("lt_core", store)), backend, rank, size, local_rank, timeout_s)
+    atexit.register(_part, comm)
+    return comm
 
 
 def leave() -> None:
     """Take leave in order: NCCL complains of those who do not."""
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def _part(comm: Processes) -> None:
+    """Leave, and end gloo's threads: one that asks for an interpreter which is gone would end the process by a signal.
+
+    They end with the last mention of their group, and a script's own variables would keep it until then.
+    """
+    leave()
+    _empty(comm)
+
+
+def _empty(comm: Processes) -> None:
+    held = dict(vars(comm))
+    vars(comm).clear()
+    for subset in held["_subsets"].values():
+        _empty(subset)
 
 
 def _joined(meeting: Meeting, backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:

@@ -343,15 +343,19 @@ def test_the_next_launch_ends_what_is_left_when_the_keeper_is_killed_too(holding
 # torchrun itself
 
 SCRIPT = """
-import atexit, sys
+import atexit, os, sys
 import torch
 from lt_core.comm import world
 
 say = sys.stdout.write  # a whole line at once: ranks share the pipe
-atexit.register(lambda: say(f"left, still initialised: {torch.distributed.is_initialized()}\\n"))
+def left():
+    threads = [open(f"/proc/self/task/{thread}/comm").read().strip() for thread in os.listdir("/proc/self/task")]
+    say(f"left, still initialised: {torch.distributed.is_initialized()}, gloo: {'gloo' in ''.join(threads)}\\n")
+atexit.register(left)
 comm = world()
 x = torch.tensor([comm.rank + 1.0])
-comm.subset([1, 0]).all_reduce(x)
+pair = comm.subset([1, 0])
+pair.all_reduce(x)
 comm.barrier()
 try:
     world()
@@ -370,7 +374,7 @@ def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
     lines = sorted(line for line in run.stdout.splitlines() if line.startswith("rank"))
     assert [line[:21] for line in lines] == ["rank 0 of 2 3.0 gloo ", "rank 1 of 2 3.0 gloo "], run.stderr
     assert all("torch.distributed is initialised already; try: world() once" in line for line in lines)
-    assert run.stdout.splitlines().count("left, still initialised: False") == 2
+    assert run.stdout.splitlines().count("left, still initialised: False, gloo: False") == 2
 
 
 # Bad input
