@@ -1,5 +1,6 @@
 """The fixture `ranks`: every technique is tested on threads and on real processes, and on GPUs where there are some."""
 
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from lt_core.comm import threads
 from lt_core.comm.contract import under_contract
 from tests.warm import RANKS, WAIT_S, Warm
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started in the background ignores it
 settings.register_profile("here", deadline=None)  # how long an example takes is a benchmark's business
 settings.load_profile("here")
 

@@ -8,11 +8,11 @@ communicator around a communicator slows its links down or checks what NCCL woul
 |---|---|---|
 | comm | the one door: exchange, barrier, subset, the backend's own collectives | MPI |
 | threads | ranks are threads of this process | - |
-| launch, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
+| launch, agent, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
 | rendezvous, folders, keeper, host | meeting without a port, and leaving nothing behind | - |
 | output, failure, parcel | what ranks print; who failed first; what crosses between processes | - |
 | control | an object of the launching process, called from its ranks | - |
-| processes, join, groups, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
+| processes, join, groups, all_here, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
 | laws, checks, calls, verbs, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
 | contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |
 | shaped | wires as slow as you say, ports that serve one message at a time | alpha-beta model |

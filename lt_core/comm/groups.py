@@ -7,8 +7,6 @@ has asked for yet, often on the core where that is about to be done: so it is to
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,8 +15,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
-from lt_core.base.errors import Aborted, Deadline
 from lt_core.comm import host
+from lt_core.comm.all_here import all_here
 from lt_core.comm.meeting import Meeting
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from lt_core.comm.comm import Ends
 
 GLOO_THREAD = "gloo_tcp_loop"
-LOOK_S = 0.1  # how often who waits for others to come looks whether the group has ended
+MAKING_S = 60.0  # how long torch may take to make a group of those who have come
 FAR = timedelta(days=1)  # torch's own limit: ours is on each wait, and what was begun may lie as long as it likes
 
 
@@ -84,24 +82,11 @@ def whole(meeting: Meeting, backend: str, rank: int, size: int, device: torch.de
 
 def some(whole: Carrier, name: str, rank: int, size: int, device: torch.device, timeout_s: float) -> Carrier:
     """A group of `size` processes, this one its `rank`. Errors: `Deadline` naming who did not come; `Aborted`."""
-    store, before = whole.meeting.store(name), host.sockets()
-    store.set(f"rank {rank}", "here")
-    _gather(whole, store, size, timeout_s)
-    make = _gloo if whole.backend == "gloo" else _nccl
-    return _noted(make(store, rank, size, timeout_s), name, whole.meeting, device, before)
-
-
-def _gather(whole: Carrier, store: Store, size: int, timeout_s: float) -> None:
-    """Hold until all have come: who waits in torch's own making of a group cannot be freed."""
-    everyone, until_s = [f"rank {r}" for r in range(size)], time.monotonic() + timeout_s
-    while not store.check(everyone):
-        if reason := whole.ended():
-            raise Aborted(reason)
-        if time.monotonic() > until_s:
-            missing = [r for r, key in enumerate(everyone) if not store.check([key])]
-            raise Deadline(f"subset: of {size} ranks {missing} have not come within {timeout_s:g} s")
-        with suppress(RuntimeError):  # not yet
-            store.wait(everyone, _limit(min(LOOK_S, timeout_s)))
+    meeting, make = whole.meeting, _gloo if whole.backend == "gloo" else _nccl
+    with all_here(meeting, name, rank, size, timeout_s, whole.ended):
+        before = host.sockets()
+        made = make(meeting.store(name), rank, size, min(timeout_s, MAKING_S))
+        return _noted(made, name, meeting, device, before)
 
 
 def _limit(timeout_s: float) -> timedelta:

@@ -49,10 +49,14 @@ check(total)
 """
 FIGURE = """
 # %% tags=["see"]
-figure = {"data": [{"type": "bar", "x": [1, 2], "y": [3, 4]}], "layout": {"height": 200}}
-shown = {"application/vnd.plotly.v1+json": figure, "text/plain": "2 bars"}
-display(shown, raw=True, metadata={"image/png": {"alt": "two bars", "width": 860}})
-display(HTML("<details><summary>In words</summary>2 bars</details>"))
+bars = [{"type": "bar", "x": [1, 2], "y": [3, 4]}]
+figure = {"data": bars, "layout": {"height": 200}}
+kind = "application/vnd.plotly.v1+json"
+picture = {"image/png": {"alt": "two bars", "width": 860}}
+shown = {kind: figure, "text/plain": "2 bars"}
+display(shown, raw=True, metadata=picture)
+words = "<details><summary>In words</summary>2 bars</details>"
+display(HTML(words))
 """
 
 

@@ -14,10 +14,17 @@ pytestmark = pytest.mark.processes
 HELLO = 'import os\nprint("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"])\n'
 
 
-def test_each_rank_prints_and_nothing_is_left(tmp_path):
+@pytest.fixture
+def left_over():
+    """The processes that have been started below this one since, and live."""
+    before = set(host.descendants(os.getpid()))
+    return lambda: set(host.descendants(os.getpid())) - before
+
+
+def test_each_rank_prints_and_nothing_is_left(tmp_path, left_over):
     (tmp_path / "hello.py").write_text(HELLO)
     assert run_script(tmp_path / "hello.py", 2) == ["rank 0 of 2", "rank 1 of 2"]
-    assert host.descendants(os.getpid()) == []
+    assert left_over() == set()
 
 
 def test_a_script_that_fails_says_why(tmp_path):
@@ -26,12 +33,12 @@ def test_a_script_that_fails_says_why(tmp_path):
         run_script(tmp_path / "lost.py", 1)
 
 
-def test_a_script_that_does_not_end_is_ended(tmp_path):
+def test_a_script_that_does_not_end_is_ended(tmp_path, left_over):
     (tmp_path / "stuck.py").write_text("import time\nwhile True:\n    time.sleep(60)\n")
     begun_s = time.monotonic()
     with pytest.raises(Deadline, match=r"stuck\.py on 1 rank had not ended after 4 s"):
         run_script(tmp_path / "stuck.py", 1, timeout_s=4)
-    assert time.monotonic() - begun_s < 20 and host.descendants(os.getpid()) == []
+    assert time.monotonic() - begun_s < 20 and left_over() == set()
 
 
 def test_a_script_that_is_not_there():
