@@ -15,7 +15,7 @@ def test_four_rungs_then_where_the_solution_is(learner, capsys):
         assert capsys.readouterr().out == f"hint {number} of 4: {rung}\n"
     for _ in range(2):
         hint("20.reduce_scatter", learner=learner)
-        assert "The solution is in labs/solutions/20_all_reduce.ipynb." in capsys.readouterr().out
+        assert "The solution is in solutions/20_all_reduce.ipynb." in capsys.readouterr().out
     assert [r["rung"] for r in learner.records("hint")] == [1, 2, 3, 4]
 
 
@@ -44,7 +44,7 @@ def test_a_notebook_gets_a_chip(learner, displayed):
 @pytest.mark.parametrize("name", sorted(EXERCISES))
 def test_every_exercise_has_a_ladder_and_none_gives_the_code(name):
     rungs, solution = ladder(name)
-    assert len(rungs) == 4 and rungs[0].endswith("?") and solution.startswith(f"labs/solutions/{name[:2]}_")
+    assert len(rungs) == 4 and rungs[0].endswith("?") and solution.startswith(f"solutions/{name[:2]}_")
     assert not any(word in rung for rung in rungs for word in ("def ", "exchange(", "return "))
 
 
