@@ -1,4 +1,8 @@
-"""python -m labs.front: the picture of the project's first page, taken as it stands out of the executed lab 20."""
+"""python -m labs.front: the pictures of the project's first page, both of a real run.
+
+ring.png       as it stands in the executed lab 20
+stepper.png    a screenshot of lab 20 in JupyterLab; `python -m labs.front ring` leaves it as it is
+"""
 
 import base64
 import sys
@@ -7,7 +11,8 @@ from pathlib import Path
 import nbformat
 
 LABS = Path(__file__).parent
-SOLUTION, PICTURE = LABS / "solutions" / "20_all_reduce.ipynb", LABS / "pictures" / "ring.png"
+SOLUTION = LABS / "solutions" / "20_all_reduce.ipynb"
+RING, STEPPER = LABS / "pictures" / "ring.png", LABS / "pictures" / "stepper.png"
 SHOWS = "Same sum, same wire: the star queues, the ring flows."  # how the words of the figure begin
 
 
@@ -21,13 +26,18 @@ def taken(solution: Path) -> bytes:
     return base64.b64decode(found[0])
 
 
-def main() -> int:
-    """Write the picture and return the exit code."""
-    PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_bytes(taken(SOLUTION))
-    print(f"{PICTURE.relative_to(LABS.parent)}: {PICTURE.stat().st_size / 1000:.0f} kB")
+def main(arguments: list[str]) -> int:
+    """Write the pictures and return the exit code."""
+    RING.parent.mkdir(exist_ok=True)
+    RING.write_bytes(taken(SOLUTION))
+    if arguments != ["ring"]:
+        from labs.shot import stepper  # which needs a browser
+
+        STEPPER.write_bytes(stepper())
+    for picture in (RING, STEPPER):
+        print(f"{picture.relative_to(LABS.parent)}: {picture.stat().st_size / 1000:.0f} kB")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
