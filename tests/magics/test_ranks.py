@@ -148,9 +148,9 @@ x + rank
 def test_a_saved_script_gives_the_same_result(real, shows, tmp_path):
     real.run("factor = 3\ndef scale(x):\n    return factor * x")
     real.names["path"] = path = tmp_path / "cell.py"
-    said, *shown = shows(f"%%torchrun --in scale --save {{path}}\n{SAVED}")
-    torchrun, *rest = said.rpartition(": ")[2].split()
-    assert torchrun == "torchrun" and rest[-1] == str(path)
+    said, command, *shown = shows(f"%%torchrun --in scale --save {{path}}\n{SAVED}")
+    torchrun, *rest = command.split()
+    assert said == f"saved {path}; it runs with:" and torchrun == "torchrun" and rest[-1] == str(path)
     apart = ["--redirects", "1", "--log-dir", str(tmp_path / "log")]  # lines of two ranks on one pipe would mix
     subprocess.run([Path(sys.executable).with_name(torchrun), *apart, *rest], timeout=55, check=True)
     for rank in (0, 1):
