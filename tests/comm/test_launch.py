@@ -367,7 +367,14 @@ except ValueError as error:
 @processes
 def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        f"--log-dir={tmp_path}",
+    ]
     run = subprocess.run(
         [*command, tmp_path / "script.py"], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
