@@ -5,6 +5,7 @@ What it has to say lies in the launch's folder: its lines in pipes, its result o
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -34,8 +35,11 @@ def main(folder: Path) -> None:
     report("started")
     comm: Comm | None = None
     try:
+        gc.disable()  # of what is imported nothing is garbage
         from lt_core.comm import join, parcel
 
+        gc.freeze()
+        gc.enable()
         function, args = parcel.unpacked((folder / "call").read_bytes())
         comm = join.in_folder(folder, job["backend"], rank, job["size"], job["timeout_s"])
         report("ready")
