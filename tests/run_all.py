@@ -1,8 +1,7 @@
 """make test and make check: run every part, then say what was dear, what was skipped, and which parts failed.
 
-A failing part fails the whole, but the later parts still run. The groups of notebooks are tested beside the rest, for
-they mostly wait; labs and browser run alone, as they would on a learner's machine. With CI=true the number of skips
-must be the one that .ci/skips states, so that a test which stopped running is noticed.
+A failing part fails the whole, but the later parts still run. With CI=true the number of skips must be the one that
+.ci/skips states, so that a test which stopped running is noticed.
 """
 
 import json
@@ -12,9 +11,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PART_LIMIT_S, LAB_LIMIT_S, LABS_LIMIT_S = 2400, 60, 600
@@ -43,12 +41,11 @@ STYLE = [
     Part("lint", ["ruff", "check", "."]),
     Part("types", ["mypy"]),
 ]
+QUICK = [*STYLE, Part("tests", [*PYTEST, "--quick", "--ignore=tests/browser", "tests"], reports=True)]
 LABS = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=60", "--timeout=120", "-p", "tests.guards"]
-GROUPS = ["tests/comm/group", "tests/magics"]
-ELSEWHERE = [f"--ignore={folder}" for folder in ("tests/browser", *GROUPS)]
-TESTS = Part("tests", [*PYTEST, *ELSEWHERE, "tests"], reports=True)
-QUICK = Part("tests", [*PYTEST, "--quick", "--ignore=tests/browser", "tests"], reports=True)
-NOTEBOOKS = [
+ALL = [
+    *STYLE,
+    Part("tests", [*PYTEST, "--ignore=tests/browser", "tests"], reports=True),
     Part("labs", [*PYTEST, *LABS, "labs/solutions"], reports=True),
     Part("browser", [*PYTEST, "tests/browser"], reports=True),
 ]
@@ -58,7 +55,7 @@ def main() -> int:
     """Run the parts and return the exit code: 0 if nothing failed."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        results = quick(Path(folder)) if "--quick" in sys.argv else everything(Path(folder))
+        results = [run(part, Path(folder)) for part in (QUICK if "--quick" in sys.argv else ALL)]
     failed = [result.name for result in results if result.code] + too_slow(results)
     skips = {test: why for result in results for test, why in result.report.get("skips", {}).items()}
     if os.environ.get("CI") == "true":
@@ -71,32 +68,16 @@ def main() -> int:
     return bool(failed)
 
 
-def quick(folder: Path) -> list[Result]:
-    """The quick round."""
-    return [run(part, folder) for part in (*STYLE, QUICK)]
-
-
-def everything(folder: Path) -> list[Result]:
-    """All parts; what runs beside the others is shown when it is over."""
-    log = folder / "groups.log"
-    with ThreadPoolExecutor() as pool, log.open("w") as output:
-        beside = pool.submit(run, Part("groups", [*PYTEST, *GROUPS], reports=True), folder, output)
-        results = [run(part, folder) for part in (*STYLE, TESTS)]
-        results.append(beside.result())
-    print(log.read_text(encoding="utf-8", errors="replace"), flush=True)
-    return results + [run(part, folder) for part in NOTEBOOKS]
-
-
-def run(part: Part, folder: Path, output: TextIO | None = None) -> Result:
-    """Run one part, its output going straight to the terminal, or into a file."""
+def run(part: Part, folder: Path) -> Result:
+    """Run one part, its output going straight to the terminal."""
     path = folder / f"{part.name}.json"
     command = [sys.executable, "-m", *part.arguments, *([f"--report={path}"] if part.reports else [])]
-    print(f"\n== {part.name}: {' '.join(part.arguments)}", file=output, flush=True)
+    print(f"\n== {part.name}: {' '.join(part.arguments)}", flush=True)
     start = time.monotonic()
     try:
-        code = subprocess.run(command, cwd=ROOT, timeout=PART_LIMIT_S, stdout=output, stderr=output).returncode
+        code = subprocess.run(command, cwd=ROOT, timeout=PART_LIMIT_S).returncode
     except subprocess.TimeoutExpired:
-        print(f"{part.name} was ended: it ran longer than {PART_LIMIT_S} s", file=output, flush=True)
+        print(f"{part.name} was ended: it ran longer than {PART_LIMIT_S} s")
         code = 1
     report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return Result(part.name, code, time.monotonic() - start, report)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run_all import GROUPS, NOTEBOOKS, TESTS, Part, Result, by_place, costs, run, skip_faults, too_slow
+from tests.run_all import Part, Result, by_place, costs, run, skip_faults, too_slow
 
 ROOT = Path(__file__).parent.parent
 
@@ -44,21 +44,7 @@ def test_a_part_that_exits_with_an_error_failed(tmp_path):
     assert run(Part("good", ["py_compile", "tests/run_all.py"]), tmp_path).code == 0
 
 
-def test_what_runs_beside_the_others_writes_to_a_file(tmp_path, capfd):
-    with (tmp_path / "log").open("w") as output:
-        assert run(Part("bad", ["py_compile", "no_such_file.py"]), tmp_path, output).code == 1
-    assert capfd.readouterr() == ("", "")
-    told = (tmp_path / "log").read_text()
-    assert told.startswith("\n== bad: py_compile no_such_file.py\n") and "No such file" in told
-
-
-def test_no_test_is_left_out():
-    left_out = {argument.removeprefix("--ignore=") for argument in TESTS.arguments if "--ignore" in argument}
-    assert left_out == {*GROUPS, "tests/browser"} and NOTEBOOKS[1].arguments[-1] == "tests/browser"
-    assert all((ROOT / folder).is_dir() for folder in left_out)
-
-
-SAMPLE = """
+TESTS = """
 import pytest
 def test_passes(): assert True
 def test_fails(): assert False
@@ -71,7 +57,7 @@ def test_starts_processes(): assert True
 
 
 def report(folder, *options):
-    (folder / "test_sample.py").write_text(SAMPLE)
+    (folder / "test_sample.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "-p", "no:cacheprovider"]
     command += ["-p", "tests.report", f"--report={folder}/report.json", *options, folder / "test_sample.py"]
     subprocess.run(command, cwd=ROOT, capture_output=True, timeout=50)
