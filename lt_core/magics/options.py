@@ -6,6 +6,7 @@ import re
 import shlex
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from IPython.core.error import UsageError
@@ -60,9 +61,14 @@ def arguments(magic: Magic) -> Magic:
 def read(magic: Any, line: str, names: Mapping[str, object]) -> Options:
     """What a magic's line says; `{x}` and `$x` in it stand for the value of x. Errors: `UserError`."""
     try:
-        said = magic.parser.parse_args([expanded(word, names) for word in _words(line)])
+        return _options(magic, tuple(expanded(word, names) for word in _words(line)))
     except UsageError as error:  # IPython would print it, and who runs notebooks would see no error
         raise UserError(f"%torchrun {line.strip()}: {error}", attempt="%torchrun?") from None
+
+
+@lru_cache  # cell after cell has the same line, and to parse it takes a good part of a short cell's time
+def _options(magic: Any, words: tuple[str, ...]) -> Options:
+    said = magic.parser.parse_args(list(words))
     return Options(
         size=_size(said.n),
         ranks=_ranks(said.ranks),
