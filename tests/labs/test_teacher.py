@@ -126,6 +126,5 @@ def test_without_labs_there_is_no_archive(labs):
 
 
 def test_a_notebook_of_the_archive_can_be_read(labs):
-    for name, text in contents(labs):
-        if name.endswith(".ipynb"):
-            nbformat.validate(nbformat.from_dict(json.loads(text)))
+    books = {name: nbformat.from_dict(json.loads(text)) for name, text in contents(labs) if name.endswith(".ipynb")}
+    assert books and [name for name, book in books.items() if not nbformat.validator.isvalid(book)] == []

@@ -43,6 +43,7 @@ def test_lines_are_drawn_while_the_cell_runs(paper):
         paper.until("rank 1: first")
         live.show(Line((0,), "err", "second"))
         paper.until("rank 1: first\nrank 0 stderr: second")
+    assert paper.kept == "rank 1: first\nrank 0 stderr: second"
 
 
 def test_where_everybody_is_stands_below_and_goes_with_the_next_line(paper):
