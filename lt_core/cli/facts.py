@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
 ELEMENTS = 1024
-RANK_BYTES = 223 * 2**20  # what a rank holds before it has a model: Python, torch, gloo
 SCRATCH_BYTES = 4 * 2**20  # what a launch asks of its folder
 
 

@@ -11,7 +11,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from lt_core.base.units import bytes_text, rate_text, seconds_text
-from lt_core.cli.facts import RANK_BYTES, SCRATCH_BYTES, Facts
+from lt_core.cli.facts import SCRATCH_BYTES, Facts
+from lt_core.comm.limits import RANK_BYTES
 
 SHARED_BYTES = 256 * 2**20  # containers come with 64 MB, which a handful of NCCL's or a data loader's buffers fill
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lt_core.base.units import bytes_text, seconds_text
 from lt_core.cli import page, ring_files
-from lt_core.cli.facts import RANK_BYTES
+from lt_core.comm.limits import RANK_BYTES, free_bytes
 
 if TYPE_CHECKING:
     from lt_core.cli.trial import Trial
@@ -108,13 +108,11 @@ def _badge(out: Console, trial: Trial) -> bool:
 
 
 def _check(ranks: int, elements: int) -> None:
-    import psutil
-
     if ranks < 1:
         raise typer.BadParameter(f"{ranks} ranks hold nothing; expected at least 1; try: --ranks 4")
     if elements < 1:
         raise typer.BadParameter(f"{elements} elements are no tensor; expected at least 1; try: --elements 1024")
-    each, free = RANK_BYTES + COPIES * 8 * elements, psutil.virtual_memory().available
+    each, free = RANK_BYTES + COPIES * 8 * elements, free_bytes()
     if ranks * each > free:
         most = free // each
         attempt = f"--ranks {most}" if most else "fewer elements"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text
-
-RANK_BYTES = 223 << 20  # a process with torch in it, before any model
+from lt_core.comm.limits import RANK_BYTES
 
 
 def check(size: int, free: int) -> None:
