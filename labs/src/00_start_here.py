@@ -143,7 +143,7 @@ predict(
 
 
 # %% [markdown] tags=["run", "tour"]
-# This is what each rank will do, with two readings of the clock noted
+# This is what each rank will do, with three readings of the clock noted
 # down. A *span* says what took time, on which rank, from when to when.
 # A *trace* is a list of spans. **It is all that a picture needs.**
 
