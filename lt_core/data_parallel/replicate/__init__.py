@@ -1,0 +1,19 @@
+"""Synchronous data parallelism: one model on every rank, the mean of all gradients before each step.
+
+    replica = bucketed.replicate(model, comm)          your model is neither wrapped nor rewritten
+    with replica.no_sync(): loss.backward()            a micro-batch of this rank's own
+    loss.backward(); replica.sync(); optimizer.step()  the last one, and all ranks' mean in every .grad
+
+| file | idea | paper |
+|---|---|---|
+| naive | one message a parameter, after the backward: the oracle | - |
+| bucketed | gradients travel in buckets, one message each | Li and others 2020 |
+| overlapped | a bucket travels while the backward goes on | Li and others 2020 |
+| replica | what the three share: a start alike, windows without messages, the end of a step | - |
+| start | parameters and buffers of rank 0 for everyone | - |
+| roll | who had which gradient, told in one short message | - |
+| buckets | which parameters travel together | Li and others 2020 |
+| sparse | the mean of gradients of which most rows are zero | - |
+| uneven | ranks with fewer batches stay until the last one is through | - |
+| step | a whole step as a schedule, and its law in seconds | - |
+"""
