@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from lt_core.base.errors import Deadline, Mismatch, Misuse, UserError
 from lt_core.base.work import Work
-from lt_core.comm import calls, checks
+from lt_core.comm import buffers, calls, checks
 from lt_core.comm.comm import Comm, Ends
 from lt_core.comm.contract.agree import Calls, Messages
 from lt_core.comm.contract.buffers import Owned, Roles, roles
@@ -99,6 +102,14 @@ class Contract(Verbs):
                 missing()  # who comes later sees a difference before anything moves
                 work = self._inner.start(verb, *owned.args)
         return self._unwaited.add(Record(words, owned, missing, work), self._finish)
+
+    def allocate(self, elements: int, dtype: torch.dtype) -> Tensor:
+        """As `buffers.allocate`: where the communicator beneath works in place."""
+        return buffers.allocate(self._inner, elements, dtype)
+
+    def free(self, x: Tensor) -> None:
+        """Give it back."""
+        buffers.free(self._inner, x)
 
     def abort(self, reason: str) -> None:
         """End this communicator on every rank."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lt_core.base.cluster import Wire
 from lt_core.base.work import Work
-from lt_core.comm import calls, checks, laws
+from lt_core.comm import buffers, calls, checks, laws
 from lt_core.comm.clocks import offsets
 from lt_core.comm.comm import Comm, Ends
 from lt_core.comm.shaped.ports import Coming, Ports, Time
@@ -77,6 +77,14 @@ class Shaped(Verbs):
         ahead_s = [self._ahead_s[r] for r in ranks]
         self._subsets.append(Shaped(inner, self._ports, [self._ranks[r] for r in ranks], ahead_s))
         return self._subsets[-1]
+
+    def allocate(self, elements: int, dtype: torch.dtype) -> Tensor:
+        """As `buffers.allocate`: where the communicator beneath works in place."""
+        return buffers.allocate(self._inner, elements, dtype)
+
+    def free(self, x: Tensor) -> None:
+        """Give it back."""
+        buffers.free(self._inner, x)
 
     def abort(self, reason: str) -> None:
         """End this communicator and its subsets."""
