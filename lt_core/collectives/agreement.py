@@ -6,14 +6,40 @@ lines themselves follow, so that every rank raises the same error, which names t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 import torch
 from torch import Tensor
 
-from lt_core.base.errors import Mismatch
+from lt_core.base.errors import Mismatch, UserError
+from lt_core.comm.checks import plain
 from lt_core.comm.comm import Comm
+
+
+class Agreed:
+    """What a reducer asks of each bucket: `Agreed("top-k of 0.01")(grads, comm)` returns where all ranks brought it.
+
+    settings: what the ranks must have in common besides. A bucket that was seen before costs no message. Errors: names,
+    shapes, dtypes or settings that differ between ranks, no ordinary tensor, a dtype that has no mean.
+    """
+
+    def __init__(self, settings: str = "") -> None:
+        self._settings = [settings] if settings else []
+        self._known: list[tuple[Comm, list[tuple[str, torch.Size, torch.dtype]]]] = []
+
+    def __call__(self, grads: Mapping[str, Tensor], comm: Comm) -> None:
+        """Hold the ranks of `comm` to one bucket."""
+        for name, x in grads.items():
+            plain(f"the mean of {name}", x)
+        bucket = [(name, x.shape, x.dtype) for name, x in grads.items()]
+        if any(bucket == known and comm is there for there, known in self._known):
+            return
+        lines = [f"{name} {tuple(shape)} {dtype}" for name, shape, dtype in bucket]
+        agree(comm, "gradients", [*self._settings, *lines], "go through model.named_parameters() on every rank")
+        if whole := [line for line, x in zip(lines, grads.values()) if not x.dtype.is_floating_point]:
+            raise UserError("a mean needs fractions", whole[0], "a floating dtype", "machine.all_reduce gives the sum")
+        self._known.append((comm, bucket))
 
 
 def agree(comm: Comm, what: str, lines: Sequence[str], attempt: str = "") -> None:

@@ -20,9 +20,8 @@ from torch import Tensor
 from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.collectives import machine, native
-from lt_core.collectives.agreement import agree
+from lt_core.collectives.agreement import Agreed
 from lt_core.collectives.buffers import Scratch
-from lt_core.comm.checks import plain
 from lt_core.comm.comm import Comm
 
 
@@ -55,7 +54,7 @@ class Mean:
     def __init__(self, schedule_of: Callable[[int], Schedule] | None = None) -> None:
         self._schedule_of = cache(schedule_of) if schedule_of else None
         self._scratch = Scratch()
-        self._agreed: list[tuple[Comm, list[str]]] = []
+        self._agreed = Agreed()
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The mean of a bucket, of the shapes and dtypes that came in; nothing was lost: `sent` is `grads`.
@@ -63,7 +62,7 @@ class Mean:
         Errors: names, shapes or dtypes that differ between ranks (looked at when a bucket is first seen, in one extra
         message), a dtype that has no mean.
         """
-        self._agree(grads, comm)
+        self._agreed(grads, comm)
         mean: dict[str, Tensor] = {}
         for names in _by_dtype(grads):
             flat = torch.cat([grads[name].detach().reshape(-1) for name in names])
@@ -87,17 +86,6 @@ class Mean:
             native.run(comm, flat)
         else:
             machine.run(comm, flat, self._schedule_of(comm.size), scratch=self._scratch)
-
-    def _agree(self, grads: Mapping[str, Tensor], comm: Comm) -> None:
-        for name, x in grads.items():
-            plain(f"the mean of {name}", x)
-        lines = [f"{name} {tuple(x.shape)} {x.dtype}" for name, x in grads.items()]
-        if any(lines == known and comm is there for there, known in self._agreed):
-            return
-        agree(comm, "gradients", lines, "go through model.named_parameters() on every rank")
-        if whole := [line for line, x in zip(lines, grads.values()) if not x.dtype.is_floating_point]:
-            raise UserError("a mean needs fractions", whole[0], "a floating dtype", "machine.all_reduce gives the sum")
-        self._agreed.append((comm, lines))
 
 
 def _by_dtype(grads: Mapping[str, Tensor]) -> list[list[str]]:
