@@ -45,8 +45,10 @@ class Processes:
 
     @property
     def ended(self) -> str:
-        """Why it was aborted, here or by a peer; empty while it lives."""
-        return self._ended or self._carrier.ended()
+        """Why it was aborted, here or by a peer, in which case it ends here too; empty while it lives."""
+        if not self._ended and (why := self._carrier.ended()):
+            self.abort(why)  # else a verb begun before the peer's sockets are shut could still succeed
+        return self._ended
 
     def exchange(self, sends: Ends, receives: Ends) -> None:
         """Send each (tensor, peer) and fill each (buffer, peer): one batch, over when all of it is."""
