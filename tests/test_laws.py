@@ -10,7 +10,7 @@ import torch
 
 from lt_core.base.cluster import Wire
 from lt_core.base.units import bounds
-from lt_core.collectives import basic, naive, ring, run
+from lt_core.collectives import basic, double_tree, doubling, halving, hierarchical, naive, ring, run, torus, tree
 from lt_core.collectives.checks import units
 from tests import witnesses
 from tests.witnesses import Case, Sent
@@ -46,6 +46,12 @@ CASES = [  # where there is a root, it is rank 0
     Case("scatter", "lt_core.collectives.basic", basic.SCATTER, scattered),
     Case("gather", "lt_core.collectives.basic", basic.GATHER, gathered),
     Case("ring", "lt_core.collectives.ring", ring, summed),
+    Case("tree", "lt_core.collectives.tree", tree, summed),
+    Case("doubling", "lt_core.collectives.doubling", doubling, summed),
+    Case("halving", "lt_core.collectives.halving", halving, summed),
+    Case("double_tree", "lt_core.collectives.double_tree", double_tree, summed, early=2),
+    Case("torus", "lt_core.collectives.torus", torus, summed),
+    Case("hierarchical", "lt_core.collectives.hierarchical", hierarchical, summed),
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_size = pytest.mark.parametrize("size", range(1, 9))
@@ -73,7 +79,8 @@ def test_rounds(case, size):
 def test_seconds_of_the_simulation(case, size, wire, add_s_per_byte):
     nbytes = 8 * units(case.laws.schedule(size))  # even chunks
     simulated = witnesses.seconds_by_simulation(case.laws.schedule(size), nbytes, wire, add_s_per_byte)
-    assert case.laws.law_seconds(size, nbytes, wire, add_s_per_byte) == simulated
+    law_s = case.laws.law_seconds(size, nbytes, wire, add_s_per_byte)
+    assert law_s * (1 - case.early / (case.laws.law_rounds(size) or 1)) <= simulated <= law_s
 
 
 @each_case

@@ -30,12 +30,16 @@ class Laws(Protocol):
 
 
 class Case(NamedTuple):
-    """A collective that is held to its laws. `right`: from all ranks' flat tensors to what `rank` must have after."""
+    """A collective that is held to its laws. `right`: from all ranks' flat tensors to what `rank` must have after.
+
+    early: of a law that is a bound, how many rounds before it the simulation may end.
+    """
 
     name: str
     module: str
     laws: Laws
     right: Callable[[list[Tensor], int], Tensor]
+    early: int = 0
 
     def __str__(self) -> str:
         return self.name

@@ -29,7 +29,12 @@ from lt_core.collectives.rounds import ADD, COPY, Message, Round, of_rounds
 
 def schedule(size: int) -> Schedule:
     """The ring of `size` ranks over `size` chunks: `ring.schedule(4).grid()` draws it."""
-    return of_rounds("ring", size, [*once_round(size, ADD, 0), *once_round(size, COPY, 1)])  # [1], [2]
+    return of_rounds("ring", size, rounds(size))
+
+
+def rounds(size: int) -> list[Round]:
+    """The same as rounds: what larger algorithms are made of."""
+    return [*once_round(size, ADD, 0), *once_round(size, COPY, 1)]  # [1], [2]
 
 
 def once_round(size: int, take: Op, first: int) -> Iterator[Round]:
@@ -59,7 +64,7 @@ def _left_out(size: int, elements: int, rank: int) -> tuple[int, int]:
     return b - a, d - c
 
 
-def law_seconds(size: int, nbytes: int, wire: Wire, add_s_per_byte: float = 0.0) -> float:
+def law_seconds(size: int, nbytes: float, wire: Wire, add_s_per_byte: float = 0.0) -> float:
     """How long the all-reduce of `nbytes` takes over links that are all `wire`, exactly so where chunks are even."""
     chunk_bytes = nbytes / size
     message_s = wire.latency_s + chunk_bytes / wire.bytes_per_s
