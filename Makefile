@@ -11,6 +11,9 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$name && break; done)
 
+# Images of containers like to set it; then every process would compile JupyterLab, plotly and lt_core once more.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help test check lab labs book teacher bench-env bench notebook-diffs freeze clean
 
