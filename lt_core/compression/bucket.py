@@ -1,0 +1,125 @@
+"""A bucket as one flat tensor, and what a reducer keeps by name between steps.
+
+    a (2, 3)  b (3,)  c ()   --flat-->   a a a a a a b b b c   --pieces-->   a (2, 3)  b (3,)  c ()
+
+Codes work in the widest dtype of the bucket, at least in 32 bits: a residual in 16 would forget what it is there for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+from lt_core.base.errors import UserError
+
+Ratio = float | Callable[[int], float]  # which part is sent: always, or in step number n of a bucket
+
+
+def flat(grads: Mapping[str, Tensor]) -> Tensor:
+    """All elements of a bucket in their order: (n,), of at least 32 bits each."""
+    if not grads:
+        return torch.zeros(0)
+    return torch.cat([x.detach().reshape(-1).to(wide(grads)) for x in grads.values()])
+
+
+def wide(grads: Mapping[str, Tensor]) -> torch.dtype:
+    """The dtype that holds every element of a bucket, and sums of them."""
+    return reduce(torch.promote_types, (x.dtype for x in grads.values()), torch.float32)
+
+
+def pieces(flat: Tensor, grads: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The flat tensor cut and shaped as the bucket, each piece of the dtype it has there."""
+    cut = flat.split_with_sizes([x.numel() for x in grads.values()]) if grads else ()
+    return {name: piece.view(x.shape).to(x.dtype) for (name, x), piece in zip(grads.items(), cut)}
+
+
+def finite(x: Tensor) -> bool:
+    """Whether no element is inf or nan: one fast sum, looked at closely only where that is not finite itself."""
+    return bool(torch.isfinite(x.sum())) or bool(torch.isfinite(x).all())
+
+
+def part(ratio: float, what: str = "the part that is sent") -> float:
+    """The ratio, checked. Errors: nothing, or more than all of it."""
+    if not 0 < ratio <= 1:
+        raise UserError(what, f"{ratio:g}", "above 0 and at most 1", "0.01 sends one element in a hundred")
+    return ratio
+
+
+def kept(ratio: float, elements: int) -> int:
+    """How many of so many elements a ratio keeps: rounded, at least one, at most all."""
+    return min(max(round(part(ratio) * elements), 1), elements)
+
+
+def named(ratio: Ratio) -> str:
+    """The ratio in words, for the comparison of settings between ranks."""
+    return f"{part(ratio):g}" if not callable(ratio) else getattr(ratio, "__qualname__", type(ratio).__name__)
+
+
+class Steps:
+    """How often each bucket was reduced, for ratios that change with time."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, int] = {}
+
+    def now(self, ratio: Ratio, grads: Mapping[str, Tensor]) -> float:
+        """The ratio of this step of this bucket, which is counted by its first name."""
+        name = next(iter(grads), "")
+        number = self.done.get(name, 0)
+        self.done[name] = number + 1
+        return ratio(number) if callable(ratio) else ratio
+
+    def load(self, state: object) -> None:
+        """Go on from a copy of `done`. Errors: anything else."""
+        if not isinstance(state, Mapping):
+            raise UserError("this counts no steps", type(state).__name__, "what state_dict() gave")
+        self.done = {str(name): int(number) for name, number in state.items()}
+
+
+class Memory:
+    """A tensor a name, which holds its shape from step to step; zeros at first."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.held: dict[str, Tensor] = {}
+
+    def of(self, name: str, x: Tensor) -> Tensor:
+        """What is remembered for `name`, as wide as x and at least 32 bits. Errors: another shape than before."""
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        if name not in self.held:
+            self.held[name] = torch.zeros(x.shape, dtype=dtype, device=x.device)
+        here = self.held[name]
+        if here.shape != x.shape:
+            change = f"{tuple(x.shape)} after {tuple(here.shape)}"
+            raise UserError(
+                f"{name} changed its shape, and its {self._what} cannot", change, "one shape", "a new reducer"
+            )
+        return here.to(x.device, dtype)
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of all of it."""
+        return {name: x.clone() for name, x in self.held.items()}
+
+    def load(self, state: object) -> None:
+        """Go on from a copy. Errors: anything else."""
+        self.held = {name: x.clone() for name, x in tensors(self._what, state).items()}
+
+
+def tensors(what: str, state: object) -> dict[str, Tensor]:
+    """The state, if it is tensors by name. Errors: if not."""
+    if not isinstance(state, Mapping) or not all(isinstance(x, Tensor) for x in state.values()):
+        raise UserError(f"this is no {what}", type(state).__name__, "tensors by name, from state_dict()")
+    return dict(state)
+
+
+def entries(state: Mapping[str, object], who: str, *names: str) -> list[object]:
+    """What stands under these names. Errors: a state with others, which another reducer must have written."""
+    if set(state) != set(names):
+        raise UserError(
+            f"{who} did not write this state",
+            ", ".join(sorted(state)) or "an empty one",
+            ", ".join(names) or "an empty one",
+        )
+    return [state[name] for name in names]

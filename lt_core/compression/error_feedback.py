@@ -1,0 +1,85 @@
+"""Error feedback: what a reducer loses of a gradient is kept, and added to the next one. Nothing is lost, only late.
+
+    step   gradient + memory = x    --reducer-->   sent      memory = x - sent
+    0      (4, 3)    (0, 0)   (4, 3)     top-1     (4, 0)    (0, 3)          without it the second element is
+    1      (4, 3)    (0, 3)   (4, 6)               (0, 6)    (4, 0)          never sent, and never learned
+
+Law (conservation): the sum of what was sent and the memory at the end are the sum of the gradients, on every rank; and
+as the mean over ranks of `sent` is `mean`, no gradient is lost or counted twice.
+Papers: Seide and others 2014; Karimireddy and others 2019. The order of the learning rate: Alistarh and others 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from lt_core.base.errors import UserError
+from lt_core.collectives.reducer import Reduced, Reducer
+from lt_core.comm.comm import Comm
+from lt_core.compression.bucket import Memory, entries, finite
+
+
+class ErrorFeedback:
+    """A reducer around a reducer: `ErrorFeedback(TopK(0.01))`. Its memory lies on this rank, in at least 32 bits.
+
+    learning_rate: where it changes, give what tells it, such as `lambda: optimizer.param_groups[0]["lr"]`: then what
+    waits is scaled by the rate of the step in which it arose (memory + rate * gradient, as Alistarh and others analyse
+    it), not of the step that sends it. The mean is divided by the rate of now, for the optimizer multiplies it again.
+    """
+
+    def __init__(self, inner: Reducer, learning_rate: Callable[[], float] | None = None) -> None:
+        self.inner, self._learning_rate = inner, learning_rate
+        self._memory, self._spare = Memory("memory"), dict[str, Tensor]()
+
+    def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
+        """The inner reducer's mean of gradient and memory, in the dtypes that came in; `sent` is the inner one's.
+
+        Where a mean is not finite, the memory of that tensor stays as it was, on every rank: that step is skipped.
+        Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
+        """
+        rate = self._rate()
+        held = {name: self._memory.of(name, x) for name, x in grads.items()}
+        recalled = {name: self._recalled(name, grads[name], held[name], rate) for name in grads}
+        mean, sent = self.inner.reduce(recalled, comm)
+        for name, x in recalled.items():
+            if finite(mean[name]):
+                self._memory.held[name], self._spare[name] = x.sub_(sent[name]), held[name]
+            else:
+                self._spare[name] = x
+        if rate != 1:
+            mean = {name: x / rate for name, x in mean.items()}
+        return Reduced({name: x.to(grads[name].dtype) for name, x in mean.items()}, sent)
+
+    def residual(self, name: str) -> Tensor:
+        """What waits on this rank for the next step of this tensor, times the rate if there is one."""
+        return self._memory.held[name]
+
+    def state_dict(self) -> dict[str, object]:
+        """The memory of this rank, and what the inner reducer remembers."""
+        return {"residual": self._memory.state(), "inner": self.inner.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Go on from what `state_dict` gave on this rank. Errors: another reducer's."""
+        residual, inner = entries(state, "ErrorFeedback", "residual", "inner")
+        self._memory.load(residual)
+        self._spare = {}
+        if not isinstance(inner, Mapping):
+            raise UserError("this is no state of a reducer", type(inner).__name__, "what state_dict() gave")
+        self.inner.load_state_dict(inner)
+
+    def _rate(self) -> float:
+        rate = self._learning_rate() if self._learning_rate else 1.0
+        if not rate > 0:
+            raise UserError("what waits is scaled by the learning rate", rate, "a rate above 0")
+        return rate
+
+    def _recalled(self, name: str, x: Tensor, held: Tensor, rate: float) -> Tensor:
+        """Memory plus gradient, in memory that a step before has left: new memory costs more than the sum."""
+        spare = self._spare.get(name)
+        out = spare if spare is not None and spare.dtype == held.dtype and spare.device == held.device else None
+        with torch.inference_mode(False):
+            out = torch.empty_like(held) if out is None else out
+        return torch.add(held, x.detach(), alpha=rate, out=out)
