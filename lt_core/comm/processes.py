@@ -119,8 +119,7 @@ class Processes:
 
         `late` says what is missing, where the deadline has passed.
         """
-        raised = told(self, verb, error, late)
-        self.abort(str(raised))
+        self.abort(str(raised := told(self, verb, error, late)))
         return raised
 
     def _check_open(self) -> None:
