@@ -28,25 +28,33 @@ to file is who talks to whom, and the law that follows from it. An all-reduce is
 | native | the backend's own behind the same face | - |
 | agreement | whether all ranks brought the same thing | - |
 | reducer | gradients to their mean, a bucket in one message | - |
+| fusion | small gradients wait in a pool and travel together | Jia et al. 2018, Sun et al. 2019 |
+| choose | the fastest by law for a machine, and where the answer changes | - |
 """
 
 from lt_core.collectives import basic, double_tree, doubling, halving, hierarchical, naive, native, ring, torus, tree
 from lt_core.collectives.buffers import Scratch
+from lt_core.collectives.choose import ALGORITHMS, choose, crossovers, simulated
+from lt_core.collectives.fusion import Pool
 from lt_core.collectives.machine import Prepared, all_reduce, run
 from lt_core.collectives.reducer import Mean, Reduced, Reducer
 from lt_core.collectives.rounds import Message, of_rounds
 from lt_core.collectives.watch import chunk_table
 
 __all__ = [
+    "ALGORITHMS",
     "Mean",
     "Message",
+    "Pool",
     "Prepared",
     "Reduced",
     "Reducer",
     "Scratch",
     "all_reduce",
     "basic",
+    "choose",
     "chunk_table",
+    "crossovers",
     "double_tree",
     "doubling",
     "halving",
@@ -56,6 +64,7 @@ __all__ = [
     "of_rounds",
     "ring",
     "run",
+    "simulated",
     "torus",
     "tree",
 ]

@@ -7,7 +7,7 @@ from lt_core.base.action import Op
 from lt_core.base.errors import Misuse, RankError, ScheduleError, UserError
 from lt_core.base.trace import Trace
 from lt_core.base.traffic import Traffic
-from lt_core.collectives import Prepared, Scratch, all_reduce, naive, of_rounds, ring, run
+from lt_core.collectives import ALGORITHMS, Prepared, Scratch, all_reduce, naive, of_rounds, ring, run
 from lt_core.collectives.checks import units
 from lt_core.collectives.machine import Machine
 from lt_core.collectives.rounds import ADD, COPY, Message
@@ -108,6 +108,9 @@ def test_its_abort_is_the_communicators():
     assert wire.aborted == "rank 3 is gone"
 
 
+each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
+
+
 def summed(comm, x, schedule_of):
     before = x.clone()
     result = all_reduce(comm, x, schedule_of(comm.size))
@@ -125,7 +128,7 @@ def strided(comm, schedule_of):
     return [summed(comm, x, schedule_of) for x in (column, turned, spread)]
 
 
-@pytest.mark.parametrize("algorithm", [naive, ring], ids=lambda module: module.__name__.split(".")[-1])
+@each_algorithm
 def test_strided_tensors_are_read_element_by_element(ranks, algorithm):
     """A peer read a strided tensor's storage as if it were dense: wrong numbers, and no error."""
     for column, turned, spread in ranks(2).run(strided, algorithm.schedule):
@@ -141,7 +144,7 @@ def empties(comm, schedule_of):
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize("algorithm", [naive, ring], ids=lambda module: module.__name__.split(".")[-1])
+@each_algorithm
 def test_tensors_without_elements_come_back_in_their_shape(ranks, algorithm, size):
     """A peer's processes died of a division by zero where a tensor had no elements."""
     shapes = [torch.Size([0]), torch.Size([1, 0, 2])]
@@ -208,6 +211,21 @@ def scalars(comm):
 def test_scalars_inference_mode_and_parameters(ranks):
     """The mean of a scalar over two ranks is 1.5, also where no gradients are recorded."""
     assert ranks(2).run(scalars) == [(1.5, [], [3.0] * 3, [3.0, 3.0], False)] * 2
+
+
+def in_groups(comm, schedule_of):
+    """What this rank holds after a sum in each of its groups."""
+    groups = [comm.subset(members) for members in ([1, 3], [2, 3], [1, 2, 3])]
+    x = torch.tensor([1, 10]) * 10**comm.rank
+    return [all_reduce(group, x, schedule_of(group.size)).tolist() for group in groups if group.rank >= 0]
+
+
+@each_algorithm
+def test_groups_without_rank_0(ranks, algorithm):
+    """Peers took a group's ranks for the world's: a result of zero, "not part of group", or silence."""
+    first, second, third = [1010, 10100], [1100, 11000], [1110, 11100]
+    right = [[], [first, third], [second, third], [first, second, third]]
+    assert ranks(4).run(in_groups, algorithm.schedule) == right
 
 
 def traced(comm):
