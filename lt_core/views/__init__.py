@@ -10,11 +10,13 @@
 | wires | who sends how much to whom | Trace, Traffic |
 | witnesses | law, simulation and measurement on one axis | Three a row |
 | curves | seconds against bytes, a line a way of doing it | seconds by bytes |
+| crossover | many laws over bytes, the fastest among them, dots of runs | seconds by bytes, stretches |
 | guess | a guess as a dashed line across any of them | Figure |
 | explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
 | stepper | a collective round by round: phases, chunk_words, chunks | Trace with chunk tables |
 """
 
+from lt_core.views.crossover import crossover
 from lt_core.views.curves import curves
 from lt_core.views.explore import explore
 from lt_core.views.gantt import gantt
@@ -28,6 +30,7 @@ from lt_core.views.witnesses import Three, witnesses
 __all__ = [
     "Figure",
     "Three",
+    "crossover",
     "curves",
     "explore",
     "gantt",

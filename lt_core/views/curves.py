@@ -70,14 +70,20 @@ def crossings(one: Line, other: Line) -> list[int]:
 def _checked(lines: Mapping[str, Line], at: int) -> list[int]:
     if not 1 <= len(lines) <= len(DASHES):
         raise UserError("curves that can be told apart", f"{len(lines)} lines", f"1 to {len(DASHES)}")
+    sizes = same_bytes(lines)
+    if at and at not in sizes:
+        raise UserError("at is none of the bytes", at, f"one of {', '.join(f'{n:,}' for n in sizes)}")
+    return sizes
+
+
+def same_bytes(lines: Mapping[str, Line]) -> list[int]:
+    """The bytes that all lines are over. Errors: they differ, or a value that is not above 0."""
     sizes = sorted(next(iter(lines.values())))
     for name, line in lines.items():
         if sorted(line) != sizes or len(sizes) < 2:
             raise UserError(f"{name} is not over the same bytes", sorted(line), sizes)
         if min(sizes[0], *line.values()) <= 0:
             raise UserError(f"{name} has no place on logarithmic axes", min(line.values()), "numbers above 0")
-    if at and at not in sizes:
-        raise UserError("at is none of the bytes", at, f"one of {', '.join(f'{n:,}' for n in sizes)}")
     return sizes
 
 

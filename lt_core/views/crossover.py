@@ -1,0 +1,147 @@
+"""Seconds against bytes for many ways at once: who is the fastest from where on, and what runs just made say of it.
+
+10 s |  doubling : halving    .        thin lines: the laws, each with a colour, a dash and the shape of its dots
+     |           :     .  o '          thick: the fastest; it changes where a line stands upright
+1 ms |_._.__.__'_:'____o___            dots: runs
+     1 kB      30 kB    100 MB
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
+
+from lt_core.base.errors import UserError
+from lt_core.base.units import bytes_text, seconds_text
+from lt_core.views.curves import Line, same_bytes
+from lt_core.views.show import Figure
+from lt_core.views.style import (
+    AXIS,
+    BLUE,
+    CURVES,
+    DASHES,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    bytes_ticks,
+    escaped,
+    seconds_ticks,
+    sized,
+    titled,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK, AXIS)
+SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
+LEGEND = 56  # pixels more than a figure whose lines are named at their ends
+
+Stretches = Sequence[tuple[int, str]]  # (from how many bytes on, which is the fastest), the first from 0 on
+
+
+def crossover(
+    lines: Mapping[str, Line], fastest: Stretches, dots: Mapping[str, Line] | None = None, *, title: str, under: str
+) -> Figure:
+    """The picture of up to eight laws over the same bytes, of the fastest among them, and of what was measured.
+
+    fastest: the stretches, as `collectives.crossovers` gives them. dots: seconds by bytes, of any of the lines.
+    Errors: no line, more than eight, lines that are not over the same bytes, a stretch or dots of none of them.
+    """
+    if not 1 <= len(lines) <= len(SHAPES):
+        raise UserError("laws that can be told apart", f"{len(lines)} lines", f"1 to {len(SHAPES)}")
+    measured = dots or {}
+    for name in (*measured, *(name for _, name in fastest)):
+        if name not in lines:
+            raise UserError(f"{name} has no law in this picture", expected=f"one of {', '.join(lines)}")
+    sizes = same_bytes(lines)
+    shown = [(max(start, sizes[0]), name) for start, name in fastest if start < sizes[-1]]
+    fig = sized(_draw(lines, measured), CURVES + LEGEND)
+    _mark(fig, lines, shown, sizes)
+    values = [v for line in (*lines.values(), *measured.values()) for v in line.values()]
+    fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text="bytes of the tensor")
+    fig.update_yaxes(**seconds_ticks(floor(log10(min(values))), ceil(log10(max(values)))), showgrid=True)
+    fig.update_layout(margin_b=132)
+    exact = " ".join([f"{title}.", _who(fastest), *_ends(lines, sizes)])
+    return Figure(titled(fig, title, under), exact, _measured(measured), _rows(lines, sizes))
+
+
+def _draw(lines: Mapping[str, Line], dots: Mapping[str, Line]) -> go.Figure:
+    import plotly.graph_objects as go
+
+    fig = go.Figure()
+    for k, (name, line) in enumerate(lines.items()):
+        colour, shape = COLOURS[k], SHAPES[k]
+        hover = [f"{name}: {bytes_text(n)} in {seconds_text(v)}" for n, v in line.items()]
+        look: dict[str, Any] = {"mode": "lines", "line": {"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]}}
+        if name in dots:  # in the legend a line shows the shape of its dots
+            look |= {"mode": "lines+markers", "marker": {"symbol": shape, "size": 9, "color": colour, "opacity": 0}}
+        fig.add_scatter(x=list(line), y=list(line.values()), name=escaped(name), text=hover, hoverinfo="text", **look)
+        if name in dots:
+            ran = [f"{name}, measured: {bytes_text(n)} in {seconds_text(v)}" for n, v in dots[name].items()]
+            marker = {"symbol": shape, "size": 10, "color": colour, "line": {"color": INK, "width": 1}}
+            x, y = list(dots[name]), list(dots[name].values())
+            fig.add_scatter(
+                x=x, y=y, mode="markers", marker=marker, text=ran, hoverinfo="text", showlegend=False, cliponaxis=False
+            )
+    return fig
+
+
+def _mark(fig: go.Figure, lines: Mapping[str, Line], stretches: Stretches, sizes: Sequence[int]) -> None:
+    """Each stretch: a broad band under its line, its name above, and an upright line where it begins."""
+    ends = [start for start, _ in stretches[1:]] + [sizes[-1]]
+    for (start, name), end in zip(stretches, ends):
+        x = [start, *(n for n in sizes if start < n < end), end]
+        y = [between(lines[name], n) for n in x]
+        fig.add_scatter(
+            x=x, y=y, mode="lines", line={"color": INK, "width": 9}, opacity=0.18, hoverinfo="skip", showlegend=False
+        )
+        if start > sizes[0]:
+            fig.add_vline(x=start, line={"color": INK, "width": 1, "dash": "dot"})
+        text = escaped(name if start == sizes[0] else f"{bytes_text(start)}: {name}")
+        fig.add_annotation(
+            x=log10(start),
+            y=1,
+            yref="paper",
+            text=text,
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            font_size=13,
+        )
+
+
+def between(line: Line, nbytes: int) -> float:
+    """The seconds at any number of bytes, by a straight line between the two points beside it."""
+    sizes = sorted(line)
+    low = max((n for n in sizes if n <= nbytes), default=sizes[0])
+    high = min((n for n in sizes if n >= nbytes), default=sizes[-1])
+    share = (nbytes - low) / (high - low) if high > low else 0.0
+    return line[low] + share * (line[high] - line[low])
+
+
+def _who(fastest: Stretches) -> str:
+    """`Fastest: doubling, from 30 kB on halving-doubling.`"""
+    said = [f"from {bytes_text(start)} on {name}" if start else name for start, name in fastest]
+    return f"Fastest: {', '.join(said)}."
+
+
+def _ends(lines: Mapping[str, Line], sizes: Sequence[int]) -> list[str]:
+    first, last = sizes[0], sizes[-1]
+    return [
+        f"{name}: {seconds_text(line[first])} at {bytes_text(first)}, {seconds_text(line[last])} at {bytes_text(last)}."
+        for name, line in lines.items()
+    ]
+
+
+def _measured(dots: Mapping[str, Line]) -> str:
+    said = [f"{name} {seconds_text(v)} at {bytes_text(n)}" for name, line in dots.items() for n, v in line.items()]
+    return f"Measured: {', '.join(said)}." if said else ""
+
+
+def _rows(lines: Mapping[str, Line], sizes: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    return (("bytes", *lines), *((f"{n:,}", *(seconds_text(line[n]) for line in lines.values())) for n in sizes))
