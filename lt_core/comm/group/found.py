@@ -6,12 +6,15 @@ import json
 import os
 import select
 import signal
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from lt_core.comm import folders, host
 from lt_core.comm.group.cell import Status
 
 FILE = "group.json"
+BEGIN_S, LOOK_S = 5.0, 0.01  # how long a group that begins may be without its keeper; how often it is looked for one
 
 
 def find() -> list[Status]:
@@ -22,23 +25,29 @@ def find() -> list[Status]:
 
 def stop_all() -> list[Status]:
     """End every group of this user, and sweep what dead ones left; gives those that lived."""
-    stopped = find()
-    for status in stopped:
-        stop(status)
+    stopped = [status for status in find() if stop(status)]
     folders.sweep()
     return stopped
 
 
-def stop(status: Status) -> None:
-    """End a group: its keeper ends all its processes."""
-    watched = host.watch(status.keeper)
-    if not folders.lives(Path(status.folder)):  # asked after the watch: what lives now is what is watched
-        return
-    os.kill(status.keeper, signal.SIGTERM)
-    if watched is not None:
-        select.select([watched], [], [], host.END_S + 1)
-        os.close(watched)
+def stop(status: Status) -> bool:
+    """End a group: its keeper ends all its processes. Whether there was one to end."""
+    keeper = _keeper(status)
+    if not keeper:
+        return False
+    watched = host.watch(keeper)
+    try:
+        if not folders.lives(Path(status.folder)):  # asked after the watch: what lives now is what is watched
+            return False
+        with suppress(ProcessLookupError):  # it has ended since
+            os.kill(keeper, signal.SIGTERM)
+        if watched is not None:
+            select.select([watched], [], [], host.END_S + 1)
+    finally:
+        if watched is not None:
+            os.close(watched)
     host.end(lambda: host.marked(Path(status.folder)))
+    return True
 
 
 def write(status: Status) -> None:
@@ -47,6 +56,15 @@ def write(status: Status) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(status._asdict()))
     part.rename(path)
+
+
+def _keeper(status: Status) -> int:
+    """Its id; 0 where a group has only been announced, and none comes. To signal 0 would end whoever asks."""
+    until_s, folder = time.monotonic() + BEGIN_S, Path(status.folder)
+    while not status.keeper and folders.lives(folder) and time.monotonic() < until_s:
+        time.sleep(LOOK_S)  # a file has no other way to tell that it has changed
+        status = _read(folder) or status
+    return status.keeper
 
 
 def _read(place: Path) -> Status | None:

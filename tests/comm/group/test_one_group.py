@@ -96,6 +96,24 @@ def test_a_dead_group_is_not_found_whatever_its_file_says(own_root):
     assert folder.path in folders.sweep() and not folder.path.exists()
 
 
+def test_a_group_that_has_only_been_announced_is_stopped_once_it_has_a_keeper(own_root, monkeypatch):
+    """Its keeper's id was 0 until then, and who signals 0 signals itself and all that was started with it."""
+    signalled = []
+    monkeypatch.setattr(os, "kill", lambda pid, sign: signalled.append(pid))
+    folder = folders.make()
+    announced = status(os.getpid(), time.time(), str(folder.path))
+    found.write(announced)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as keeper:
+        begun = threading.Timer(0.05, found.write, [announced._replace(keeper=keeper.pid)])
+        begun.start()
+        threading.Timer(0.2, keeper.stdin.close).start()
+        assert found.stop(announced) and signalled == [keeper.pid]
+        begun.join()
+    os.close(folder.lock)
+    assert not found.stop(announced) and signalled == [keeper.pid]  # and one that never got one is gone
+    folders.sweep()
+
+
 def test_a_launch_is_no_group(own_root):
     folder = folders.make()
     assert str(folder.path) not in [one.folder for one in find()]
