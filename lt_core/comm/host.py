@@ -58,6 +58,12 @@ def alive(pid: int) -> bool:
     return True
 
 
+def life(pid: int) -> str:
+    """The machine's boot and the process's start, which no other process has both; empty where it has ended."""
+    boot, fields = _bytes("/proc/sys/kernel/random/boot_id").decode().strip(), _stat(pid)
+    return f"{boot} {fields[19]}" if fields and fields[0] not in "ZX" else ""
+
+
 def wait_status(pid: int) -> int | None:
     """How a process ended, for `os.waitstatus_to_exitcode`, while its parent has not collected it; None on macOS."""
     fields = _stat(pid)
@@ -130,9 +136,6 @@ def _bytes(path: str) -> bytes:
     return b""
 
 
-# Sockets and the loopback
-
-
 def sockets() -> set[tuple[int, int]]:
     """(descriptor, inode) of the internet sockets of this process."""
     found = set()
@@ -172,9 +175,6 @@ def loopback_bytes() -> int | None:
     """Bytes sent over the loopback since the machine started; None on macOS."""
     counts = re.search(rf"^\s*{loopback()}:(.*)$", _bytes("/proc/net/dev").decode(), re.MULTILINE)
     return int(counts[1].split()[8]) if counts else None
-
-
-# The machine
 
 
 def cores() -> int:

@@ -12,23 +12,24 @@ from torch.distributed.rendezvous import rendezvous
 
 from lt_core.base.errors import UserError
 from lt_core.comm import groups
+from lt_core.comm.comm import Comm
 from lt_core.comm.meeting import InFolder, InStore, Meeting
 from lt_core.comm.processes import Processes
 
 
-def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float) -> Processes:
+def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float) -> Comm:
     """Rank `rank` of a launch on this host."""
-    return _joined(InFolder(folder), backend, rank, size, rank, timeout_s)
+    return _sharing(_joined(InFolder(folder), backend, rank, size, rank, timeout_s), backend)
 
 
-def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
+def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Comm:
     """Rank `rank` of all that the same torchrun started, on one host or on several. It leaves when its script ends."""
     if dist.is_initialized():
         raise UserError("torch.distributed is initialised already", attempt="world() once, first, and keep its result")
     store, *_ = next(rendezvous("env://", rank, size))
     comm = _joined(InStore(PrefixStore("lt_core", store)), backend, rank, size, local_rank, timeout_s)
     atexit.register(_part, comm)
-    return comm
+    return _sharing(comm, backend)
 
 
 def leave() -> None:
@@ -53,8 +54,18 @@ def _empty(comm: Processes) -> None:
         _empty(subset)
 
 
+def _sharing(comm: Processes, backend: str) -> Comm:
+    """Ranks that share memory come in over gloo, which stays beneath."""
+    if backend != "shared_memory":
+        return comm
+    from lt_core.comm import shared_memory
+
+    return shared_memory.over(comm)
+
+
 def _joined(meeting: Meeting, backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
     device = torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
+    backend = "nccl" if backend == "nccl" else "gloo"
     if device.type == "cuda":
         torch.cuda.set_device(device)
     carrier = groups.whole(meeting, backend, rank, size, device, timeout_s)

@@ -21,7 +21,7 @@ from lt_core.comm import control, host, limits, parcel, rendezvous
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
-BACKENDS = ("auto", "threads", "gloo", "nccl")
+BACKENDS = ("auto", "threads", "gloo", "shared_memory", "nccl")
 LONGEST_S = 365 * 86_400  # clocks take no infinity
 RANK, AGENT = (Path(__file__).with_name(name) for name in ("rank_main.py", "agent.py"))
 
@@ -31,7 +31,8 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
 
     `fn` and `args` may stand anywhere, a notebook's cell included; what they change, they change in the ranks alone.
     `timeout_s`: the longest any one wait may last (the start, a collective), not `fn` itself. `backend`: "threads",
-    "gloo" (processes, CPU), "nccl" (processes, a GPU each), "auto" (nccl where there are GPUs enough, else gloo).
+    "gloo" (processes, CPU), "shared_memory" (the same, on memory they share), "nccl" (processes, a GPU each), "auto"
+    (nccl where there are GPUs enough, else gloo).
 
     Errors: `UserError` for inputs; `RankError` for the rank that failed first, whose exception is its cause;
     `Deadline` where a rank does not come up.
@@ -53,6 +54,10 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
     sent, targets = control.split(args)
     call = _packed(fn, sent)
     folders.sweep()
+    if chosen == "shared_memory":
+        from lt_core.comm.shared_memory import names
+
+        names.sweep()
     with folders.make(len(call)) as folder, Session(folder, size) as session:
         _leave_job(folder.path, call, chosen, size, timeout_s)
         if targets:
@@ -76,6 +81,8 @@ def world(backend: str = "auto", timeout_s: float = 60.0) -> Comm:
     rank, size, local_rank, local_size = (
         int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
     )
+    if backend == "shared_memory" and local_size < size:
+        raise UserError("ranks that share memory are on one host", f"{size} ranks, {local_size} here", "backend='gloo'")
     if local_size == size:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", host.loopback())
     from lt_core.comm import join

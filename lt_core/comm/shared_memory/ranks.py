@@ -1,0 +1,174 @@
+"""A rank whose group shares memory: every verb is checked, counted, and done by the parts of this folder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lt_core.base.errors import Aborted, UserError
+from lt_core.base.traffic import Traffic
+from lt_core.base.work import Work
+from lt_core.comm import calls, checks, host
+from lt_core.comm.comm import Comm, Ends
+from lt_core.comm.outside import Outside
+from lt_core.comm.shared_memory.collectives import Collectives
+from lt_core.comm.shared_memory.lane import Begun, Lane
+from lt_core.comm.shared_memory.messages import Messages, Moving
+from lt_core.comm.shared_memory.phases import Phases
+from lt_core.comm.shared_memory.prepared import prepared
+from lt_core.comm.shared_memory.room import ENDED, PID, Room, room_bytes
+from lt_core.comm.shared_memory.segment import notes, say, share
+from lt_core.comm.shared_memory.slots import Slots, slot_stride
+from lt_core.comm.shared_memory.waits import Peers, Wait, fence, late_text
+from lt_core.comm.verbs import Verbs
+
+LOOKS = 100  # before a rank gives way, where each has a core of its own
+
+
+class SharedMemory(Verbs):
+    """A communicator over a room that its ranks share; sums run in the order of ranks.
+
+    beneath: the communicator that carried its beginnings, and carries a subset that finds no room; None in a subset.
+    """
+
+    backend = "shared_memory"
+
+    def __init__(self, room: Room, rank: int, timeout_s: float, crowded: bool, beneath: Comm | None) -> None:
+        self.rank, self.size, self.timeout_s = rank, room.size, timeout_s
+        self.device, self.traffic = torch.device("cpu"), Traffic()
+        self._room, self._crowded, self._beneath = room, crowded, beneath
+        self._counting = threading.Lock()
+        self._ended = ""
+        self._subsets: dict[tuple[int, ...], SharedMemory] = {}
+        self._slots, self._lane, self._messages = Slots(rank), Lane(), Messages(room, rank)
+        room.words[room.word(rank, PID)] = os.getpid()
+        self._peers = Peers(
+            rank, 0 if crowded else LOOKS, lambda: self.ended, self._messages.step, [(0, "")] * room.size
+        )
+        self._phases = Phases(room, self._peers)
+        self._collectives = Collectives(self._phases, self._slots)
+        self.barrier()  # all have said who they are
+        pids = [room.words[room.word(r, PID)] for r in range(room.size)]
+        self._peers.lives[:] = [(pid, host.life(pid)) for pid in pids]
+
+    @property
+    def ended(self) -> str:
+        """Why it was aborted, here or by a peer; empty while it lives."""
+        teller = self._room.words[self._room.word(0, ENDED)]
+        return self._ended or (self._room.text(teller - 1) if teller else "")
+
+    def call(self, verb: str, *args: Any) -> None:
+        """The verb of that name, until it is over."""
+        if verb == "exchange":
+            self._exchange(*args).wait()
+            return
+        run = self._run(verb, args)
+        if not self._lane.now(partial(run, self.timeout_s)):
+            self._begun(verb, run).wait()
+
+    def start(self, verb: str, *args: Any) -> Work:
+        """The verb of that name, begun."""
+        if verb not in calls.VERBS:
+            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        return self._exchange(*args) if verb == "exchange" else self._begun(verb, self._run(verb, args))
+
+    def subset(self, ranks: Sequence[int]) -> Comm:
+        """A communicator of some ranks, in the order given; the same one again unless it has ended meanwhile."""
+        chosen = checks.subset(self, ranks)
+        known = self._subsets.get(chosen)
+        told = notes(self, "lives" if known and not known.ended else "")
+        if all(told[r] for r in chosen):
+            return known or Outside(self, chosen)
+        memory, why = share(self, room_bytes(len(chosen)), chosen)
+        if why:
+            return self._elsewhere(chosen, why)
+        if memory is None:
+            return Outside(self, chosen)
+        room = Room(memory, len(chosen))
+        made = SharedMemory(room, chosen.index(self.rank), self.timeout_s, self._crowded, None)
+        self._subsets[chosen] = made
+        return made
+
+    def allocate(self, elements: int, dtype: torch.dtype) -> Tensor:
+        """Zeros (elements,) in our slot of new memory; where there is no room for it, anywhere."""
+        if elements:
+            memory, why = share(self, self.size * slot_stride(elements * dtype.itemsize), range(self.size))
+            if memory:
+                return self._slots.add(memory, self.size, elements, dtype)
+            say(self, f"{elements} elements will be copied: {why}")
+        return torch.zeros(elements, dtype=dtype)
+
+    def free(self, x: Tensor) -> None:
+        """Forget what `allocate` gave."""
+        self._slots.free(x)
+
+    def abort(self, reason: str) -> None:
+        """End this communicator and its subsets: each verb raises `Aborted(reason)`, here and on its peers."""
+        if not self._ended:
+            self._ended = reason or "aborted"
+            ended = self._room.word(0, ENDED)
+            if not self._room.words[ended]:
+                self._room.set_text(self.rank, self._ended)
+                fence()
+                self._room.words[ended] = self.rank + 1
+            if self._beneath:
+                self._beneath.abort(reason)
+        for subset in self._subsets.values():
+            subset.abort(reason)
+
+    def _exchange(self, sends: Ends, receives: Ends) -> Work:
+        checks.exchange(self, sends, receives)
+        self._check_open()
+        with self._counting:
+            for x, peer in sends:
+                if x.numel():
+                    self.traffic.counted.add(peer, x.nbytes)
+        return Moving(self._messages, self._messages.add(sends, receives), self._waiting, self._broken)
+
+    def _waiting(self, late: Callable[[], list[int]]) -> Wait:
+        return Wait(self._peers, "exchange", self.timeout_s, late)
+
+    def _run(self, verb: str, args: Sequence[Any]) -> Callable[[float], None]:
+        """What does the verb, and how long each of its waits may last."""
+        self._check_open()
+        act, given = getattr(self._collectives, verb), prepared(self, verb, args, self._counting)
+
+        def run(timeout_s: float) -> None:
+            try:
+                self._check_open()
+                self._phases.begin(verb, timeout_s)
+                if given is not None:
+                    with torch.inference_mode():
+                        act(*given)
+            except BaseException as error:
+                self._broken(error)
+                raise
+
+        return run
+
+    def _begun(self, verb: str, run: Callable[[float], None]) -> Begun:
+        def late() -> str:
+            return late_text(self._peers, verb, self.timeout_s, self._phases.late())
+
+        return self._lane.later(Begun(partial(run, float("inf")), self.timeout_s, self._broken, late))
+
+    def _broken(self, error: BaseException) -> None:
+        """End the group, whose ranks are not in one place any more."""
+        self.abort(str(error) or type(error).__name__)
+
+    def _check_open(self) -> None:
+        if reason := self.ended:
+            raise Aborted(reason)
+
+    def _elsewhere(self, chosen: tuple[int, ...], why: str) -> Comm:
+        """A subset for which there is no room."""
+        if self._beneath is None:
+            raise UserError(f"no group of ranks {list(chosen)}", why, attempt="backend='gloo'")
+        say(self, f"ranks {list(chosen)} talk over {self._beneath.backend}: {why}")
+        return self._beneath.subset(chosen)

@@ -1,0 +1,97 @@
+"""What the ranks of a group have in common: a page of numbers a rank, and two stages and an outbox of bytes a rank.
+
+    page     the phase it has reached | what it says there | why the group ended | its links' counters
+    stages   what it copies for the others to read: two, of which one is filled while the other is still read
+    outbox   its messages on their way, a ring of pieces for each peer
+
+Each number is written by one rank, and whole.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+import torch
+from torch import Tensor
+
+from lt_core.comm.shared_memory.names import HEADER_BYTES
+
+STAGE_BYTES = 512 << 10
+OUTBOX_BYTES = 1 << 20
+SLOTS = 4  # pieces of a link that may be on their way
+TEXT_BYTES = 1024
+_LINE = 16  # words that no two writers share: two cache lines, as processors fetch them in pairs
+PHASE, SAID, ENDED, PID = 0, _LINE, 2 * _LINE, 2 * _LINE + 1
+HEAD, TAIL, RECORDS = 0, _LINE, 1  # of a link: counters of its sender and of its receiver, on each one's own page
+_LINK = 2 * _LINE
+
+
+class Room:
+    """The memory of a group of `size`, seen by one of its ranks."""
+
+    def __init__(self, memory: mmap.mmap, size: int) -> None:
+        self.size = size
+        self.words = memoryview(memory)[HEADER_BYTES:].cast("q")
+        self._memory, self._page = memory, _page_bytes(size)
+        stages = HEADER_BYTES + size * self._page
+        self._stages = [
+            [self._bytes(stages + (half * size + r) * STAGE_BYTES, STAGE_BYTES) for r in range(size)] for half in (0, 1)
+        ]
+        self._outboxes = stages + 2 * size * STAGE_BYTES
+        self._typed: dict[torch.dtype, list[list[Tensor]]] = {torch.uint8: self._stages}
+
+    def word(self, rank: int, field: int) -> int:
+        """The place of a number of a rank's page."""
+        return rank * self._page // 8 + field
+
+    def stages(self, dtype: torch.dtype) -> list[list[Tensor]]:
+        """The two stages of each rank, as elements: `[half][rank]`."""
+        if dtype not in self._typed:
+            self._typed[dtype] = [[stage.view(dtype) for stage in half] for half in self._stages]
+        return self._typed[dtype]
+
+    def row(self, rank: int, parity: int) -> int:
+        """The place of the numbers, one for each rank, that a rank says at phases of that parity."""
+        return self.word(rank, 3 * _LINE + parity * self.size)
+
+    def link(self, owner: int, peer: int) -> int:
+        """The place of the counters that `owner` writes on its page for its links with `peer`."""
+        return self.word(owner, 3 * _LINE + 2 * self.size + peer * _LINK)
+
+    def slots(self, sender: int, receiver: int) -> list[Tensor]:
+        """The pieces of a link, as bytes."""
+        nbytes = slot_bytes(self.size)
+        lane = receiver - (receiver > sender)
+        first = self._outboxes + sender * OUTBOX_BYTES + lane * SLOTS * nbytes
+        return [self._bytes(first + slot * nbytes, nbytes) for slot in range(SLOTS)]
+
+    def text(self, rank: int) -> str:
+        """What a rank wrote as the reason of the end."""
+        at = self._text_at(rank)
+        return self._memory[at : at + TEXT_BYTES].rstrip(b"\0").decode(errors="replace")
+
+    def set_text(self, rank: int, text: str) -> None:
+        """Write it."""
+        at = self._text_at(rank)
+        self._memory[at : at + TEXT_BYTES] = text.encode()[:TEXT_BYTES].ljust(TEXT_BYTES, b"\0")
+
+    def _text_at(self, rank: int) -> int:
+        return HEADER_BYTES + (rank + 1) * self._page - TEXT_BYTES
+
+    def _bytes(self, offset: int, nbytes: int) -> Tensor:
+        return torch.frombuffer(self._memory, dtype=torch.uint8, offset=offset, count=nbytes)
+
+
+def room_bytes(size: int) -> int:
+    """Bytes of the room of a group of `size`."""
+    return size * (_page_bytes(size) + 2 * STAGE_BYTES + OUTBOX_BYTES)
+
+
+def slot_bytes(size: int) -> int:
+    """Bytes of a piece of a message."""
+    return OUTBOX_BYTES // (SLOTS * max(1, size - 1)) // 64 * 64
+
+
+def _page_bytes(size: int) -> int:
+    words = 3 * _LINE + 2 * size + size * _LINK
+    return -(-(8 * words + TEXT_BYTES) // 4096) * 4096
