@@ -14,6 +14,7 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | output, failure, parcel | what ranks print; who failed first; what crosses between processes | - |
 | control | an object of the launching process, called from its ranks | - |
 | processes, join, groups, all_here, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
+| shared_memory | processes of one host that share memory, asked for by name | Rabenseifner 2004 |
 | laws, checks, calls, verbs, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
 | contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |
 | shaped | wires as slow as you say, ports that serve one message at a time | alpha-beta model |

@@ -17,9 +17,9 @@ from lt_core.comm.meeting import InFolder, InStore, Meeting
 from lt_core.comm.processes import Processes
 
 
-def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float) -> Comm:
+def in_folder(folder: Path, backend: str, rank: int, size: int, timeout_s: float) -> Processes:
     """Rank `rank` of a launch on this host."""
-    return _sharing(_joined(InFolder(folder), backend, rank, size, rank, timeout_s), backend)
+    return _joined(InFolder(folder), backend, rank, size, rank, timeout_s)
 
 
 def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Comm:
@@ -29,7 +29,16 @@ def in_torchrun(backend: str, rank: int, size: int, local_rank: int, timeout_s: 
     store, *_ = next(rendezvous("env://", rank, size))
     comm = _joined(InStore(PrefixStore("lt_core", store)), backend, rank, size, local_rank, timeout_s)
     atexit.register(_part, comm)
-    return _sharing(comm, backend)
+    return sharing(comm, backend)
+
+
+def sharing(comm: Processes, backend: str) -> Comm:
+    """The same ranks with their verbs in shared memory, where that is the back end; gloo stays beneath."""
+    if backend != "shared_memory":
+        return comm
+    from lt_core.comm import shared_memory
+
+    return shared_memory.over(comm)
 
 
 def leave() -> None:
@@ -52,15 +61,6 @@ def _empty(comm: Processes) -> None:
     vars(comm).clear()
     for subset in held["_subsets"].values():
         _empty(subset)
-
-
-def _sharing(comm: Processes, backend: str) -> Comm:
-    """Ranks that share memory come in over gloo, which stays beneath."""
-    if backend != "shared_memory":
-        return comm
-    from lt_core.comm import shared_memory
-
-    return shared_memory.over(comm)
 
 
 def _joined(meeting: Meeting, backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:

@@ -64,7 +64,8 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
             session.serve(targets)
         session.start(torchrun(folder.path, size, RANK), environment(size))
         session.finish(timeout_s)
-        return [parcel.unpacked((folder.path / f"result.{rank}").read_bytes()) for rank in range(size)]
+        results = ((f"rank {rank}'s result", folder.path / f"result.{rank}") for rank in range(size))
+        return [parcel.unpacked(name, path.read_bytes()) for name, path in results]
 
 
 def world(backend: str = "auto", timeout_s: float = 60.0) -> Comm:

@@ -40,8 +40,9 @@ def main(folder: Path) -> None:
 
         gc.freeze()
         gc.enable()
-        function, args = parcel.unpacked((folder / "call").read_bytes())
-        comm = join.in_folder(folder, job["backend"], rank, job["size"], job["timeout_s"])
+        function, args = parcel.unpacked("the call", (folder / "call").read_bytes())
+        came = join.in_folder(folder, job["backend"], rank, job["size"], job["timeout_s"])
+        comm = join.sharing(came, job["backend"])
         report("ready")
         _write(folder / f"result.{rank}", parcel.packed("the result", _result(function, comm, args)))
         _flush()

@@ -44,8 +44,8 @@ class Group:
         idle_s: float = 1800.0, alone: bool = True,
     ) -> None:  # fmt: skip
         checks.world_size(size)
-        if backend == "threads":
-            raise UserError("a group's ranks are processes", repr(backend), "auto, gloo or nccl")
+        if backend in ("threads", "shared_memory"):
+            raise UserError("a group's ranks are processes, over torch's wires", repr(backend), "auto, gloo or nccl")
         self.size, self.backend, self.owner = size, resolve(backend, size), owner
         self._plan, self._idle_s = Plan(size, self.backend, owner, shape, alone), idle_s
         self._standing: Standing | None = None

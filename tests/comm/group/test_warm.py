@@ -75,7 +75,7 @@ def test_a_syntax_error_reaches_no_rank(group, cell):
     ("size", "backend", "text"),
     [
         (0, "auto", "a world needs ranks; got 0; expected at least 1"),
-        (2, "threads", "a group's ranks are processes; got 'threads'; expected auto, gloo or nccl"),
+        (2, "threads", "a group's ranks are processes, over torch's wires; got 'threads'; expected auto, gloo or nccl"),
         (2, "mpi", "there is no such back end; got 'mpi'; expected auto, threads, gloo, nccl"),
     ],
 )
