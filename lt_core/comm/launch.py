@@ -65,7 +65,7 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
         session.start(torchrun(folder.path, size, RANK), environment(size))
         session.finish(timeout_s)
         results = ((f"rank {rank}'s result", folder.path / f"result.{rank}") for rank in range(size))
-        return [parcel.unpacked(name, path.read_bytes()) for name, path in results]
+        return [parcel.unpacked(path.read_bytes(), name) for name, path in results]
 
 
 def world(backend: str = "auto", timeout_s: float = 60.0) -> Comm:

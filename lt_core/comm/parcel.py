@@ -23,11 +23,17 @@ def packed(name: str, value: object) -> bytes:
     return data.getvalue()
 
 
-def unpacked(data: bytes) -> Any:
-    """The value again, tensors on the CPU."""
+def unpacked(data: bytes, name: str = "a value") -> Any:
+    """The value again, tensors on the CPU. Errors: `UserError` where its parts cannot be put together here; `name`: as
+    in `packed`."""
     import torch
 
-    return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False, pickle_module=pickle)
+    try:
+        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=False, pickle_module=pickle)
+    except Exception as error:  # whatever the user's object raises when it is made of its parts
+        what = f"{name} was sent, and cannot be put together in this process"
+        attempt = "plain values and tensors, or a class that both can import"
+        raise UserError(what, f"{type(error).__name__}: {error}", attempt=attempt) from error
 
 
 def _kind(value: object) -> str:

@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
 
         gc.freeze()
         gc.enable()
-        function, args = parcel.unpacked("the call", (folder / "call").read_bytes())
+        function, args = parcel.unpacked((folder / "call").read_bytes())
         came = join.in_folder(folder, job["backend"], rank, job["size"], job["timeout_s"])
         comm = join.sharing(came, job["backend"])
         report("ready")

@@ -31,3 +31,23 @@ def test_what_cannot_cross_is_named(value, kind):
         packed("the result", value)
     assert str(caught.value).startswith("the result cannot be sent to another process (cannot pickle")
     assert str(caught.value).endswith(f"got a {kind}; expected something that can be pickled")
+
+
+class Fragile:
+    """Can be taken apart, and not be put together again."""
+
+    def __setstate__(self, state):
+        raise KeyError("a part is missing")
+
+
+def test_what_cannot_be_put_together_is_named():
+    """Its own error came bare, and nobody knew which value of which rank it was."""
+    fragile = Fragile()
+    fragile.part = 1
+    with pytest.raises(UserError) as caught:
+        unpacked(packed("the result", fragile), "rank 1's result")
+    assert str(caught.value) == (
+        "rank 1's result was sent, and cannot be put together in this process; got KeyError: 'a part is missing'; "
+        "try: plain values and tensors, or a class that both can import"
+    )
+    assert isinstance(caught.value.__cause__, KeyError)

@@ -38,7 +38,7 @@ class Body:
         try:
             self._running = True
             for name, data in job.given.items():
-                self.names[name] = parcel.unpacked(data)
+                self.names[name] = parcel.unpacked(data, f"--in {name}")
             value = self._value(job)
             outs = {name: self._packed(name) for name in job.wanted}
         except SystemExit as error:

@@ -80,6 +80,9 @@ def _outcome(turn: Turn) -> Outcome:
 
     replies = {rank: turn.replies[rank] for rank in turn.ranks}
     values = {rank: reply.value for rank, reply in replies.items() if reply.value is not None}
-    given = [reply.outs or {} for reply in replies.values()]
-    outs = {name: [parcel.unpacked(data[name]) for data in given] for name in turn.cell.wanted}
+    given = {rank: reply.outs or {} for rank, reply in replies.items()}
+    outs = {
+        name: [parcel.unpacked(data[name], f"--out {name} of rank {rank}") for rank, data in given.items()]
+        for name in turn.cell.wanted
+    }
     return Outcome(values, outs, time.monotonic() - turn.begun_s)
