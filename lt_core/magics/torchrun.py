@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,11 +70,15 @@ class Torchrun(Magics):
                 screen.say(script.save(Path(options.save), text, options, given, self.held.size(options)))
             self._cuda.tell(screen)
             with self._group(options, screen) as group:
-                cell = Cell(text, ranks=options.ranks, given=given, wanted=options.wanted, timeout_s=options.timeout_s)
-                outcome = self._outcome(group, cell, options.expect, screen)
+                outcome = self._outcome(group, self._cell(text, options, given), options.expect, screen)
             if outcome:
                 screen.values(outcome.values)
                 self.shell.user_ns.update(outcome.outs)
+
+    def _cell(self, text: str, options: Options, given: Mapping[str, object]) -> Cell:
+        """What the ranks are asked, under the number that the notebook shows beside it: tracebacks tell cells apart."""
+        name = f"<cell {self.shell.execution_count}>"
+        return Cell(text, name, options.ranks, given, options.wanted, options.timeout_s)
 
     def _outcome(self, group: Group, cell: Cell, expected: str, screen: Screen) -> Outcome | None:
         """What the cell gives; nothing where it failed as it was to."""

@@ -10,7 +10,7 @@ from lt_core.magics.expect import came, missing
 
 DETAILS = """line 3 of the cell: raise ValueError("boom")
 Traceback (most recent call last):
-  File "<cell>", line 3, in <module>
+  File "<cell 4>", line 3, in <module>
 ValueError: boom
 what followed:
   rank 0: ValueError: boom
@@ -61,7 +61,7 @@ def test_another_error_is_not_it(name):
 
 def test_a_syntax_error_comes_before_any_rank():
     try:
-        compile("x = (\n", "<cell>", "exec")
+        compile("x = (\n", "<cell 4>", "exec")
     except SyntaxError as error:
         assert came("SyntaxError", error) == (
             "as expected, no rank ran the cell: SyntaxError: '(' was never closed (line 1 of the cell)"

@@ -75,6 +75,24 @@ def test_the_first_culprit_its_line_and_what_followed(real, capsys):
     assert "what followed:\n  rank 0: " in shown and "lt_core" not in shown.replace("lt_core.base.errors", "")
 
 
+def test_a_function_of_an_earlier_cell_is_shown_as_it_stands_there(real, shows):
+    """All cells bore one name, so a traceback showed the line of the last cell in place of the function's own."""
+    real.shell.execution_count = 2
+    shows("%%torchrun\ndef divide(a, b):\n    return a / b")
+    real.shell.execution_count = 3
+    with pytest.raises(RankError) as caught:
+        real.run("%%torchrun\nx = 1\ny = divide(x, 0)")
+    real.shell.execution_count = 1
+    lines = str(caught.value).splitlines()
+    assert lines[1] == "line 2 of the cell: y = divide(x, 0)"
+    assert lines[3:7] == [
+        '  File "<cell 3>", line 2, in <module>',
+        "    y = divide(x, 0)",
+        '  File "<cell 2>", line 2, in divide',
+        "    return a / b",
+    ]
+
+
 def test_an_expected_error_is_one_line_and_the_next_cell_works(shows):
     cell = "%%torchrun --expect ValueError\nif rank == 0:\n    raise ValueError('boom')\ncomm.barrier()"
     assert shows(cell) == ["as expected, rank 0 failed first: ValueError: boom (line 2: raise ValueError('boom'))"]
@@ -92,7 +110,7 @@ def test_a_syntax_error_is_the_cells_own(real, capsys):
     with pytest.raises(CellSyntaxError):
         real.run("%%torchrun\nx = (")
     assert capsys.readouterr().out.splitlines() == [
-        '  File "<cell>", line 1', "    x = (", "        ^", "SyntaxError: '(' was never closed",
+        '  File "<cell 1>", line 1', "    x = (", "        ^", "SyntaxError: '(' was never closed",
     ]  # fmt: skip
 
 
@@ -115,7 +133,7 @@ def test_what_cannot_be_copied_is_named(real):
 
 
 def test_the_body_arrives_byte_for_byte(shows):
-    body = "import linecache\ns = '''{rank} $x %d\t!ls ü 🙂\\n'''\n''.join(linecache.getlines('<cell>')).encode()"
+    body = "import linecache\ns = '''{rank} $x %d\t!ls ü 🙂\\n'''\n''.join(linecache.getlines('<cell 1>')).encode()"
     assert shows(f"%%torchrun\n{body}") == [f"ranks 0-1 -> {body.encode()!r}"]
 
 

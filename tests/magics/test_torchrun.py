@@ -15,6 +15,12 @@ def test_a_cell_is_asked_for_as_its_line_says(notebook, groups):
     assert cell.given == {"x": [1], "f": sum} and cell.wanted == ("y",)
 
 
+def test_a_cell_has_the_number_that_the_notebook_shows(notebook, groups):
+    notebook.shell.execution_count = 7
+    notebook.run("%%torchrun -n 2\npass")
+    assert groups.made[0].cells[0].name == "<cell 7>"
+
+
 def test_out_is_a_list_by_rank_in_the_kernel(notebook, groups):
     groups.outcome = Outcome({}, {"y": [1, 2], "z": ["a", "b"]}, 0.0)
     notebook.run("%%torchrun -n 2 --out y,z\npass")
