@@ -11,6 +11,7 @@ from hypothesis import settings
 from lt_core.base.errors import UserError
 from lt_core.comm import threads
 from lt_core.comm.contract import under_contract
+from lt_core.comm.control import Served
 from tests.warm import RANKS, WAIT_S, Warm
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started in the background ignores it
@@ -28,7 +29,10 @@ class Ranks(NamedTuple):
     call: Callable[[Callable[..., Any], tuple[Any, ...]], list[Any]]
 
     def run(self, fn: Callable[..., Any], *args: Any) -> list[Any]:
-        """What `fn(comm, *args)` returns, by rank. Raises the `RankError` of the rank that failed first."""
+        """What `fn(comm, *args)` returns, by rank. An argument `served(object)` stays here, and is called from there.
+
+        Raises the `RankError` of the rank that failed first.
+        """
         return self.call(fn, args)
 
 
@@ -71,7 +75,8 @@ def ranks(request: pytest.FixtureRequest, groups: Groups) -> Iterator[Callable[[
 
     def run(size: int, fn: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
         if backend == "threads":
-            return threads.run(under_contract, size, (fn, *args), WAIT_S)
+            given = [arg.target if isinstance(arg, Served) else arg for arg in args]
+            return threads.run(under_contract, size, (fn, *given), WAIT_S)
         return groups.get(backend).run(size, fn, args)
 
     def of(size: int) -> Ranks:

@@ -13,7 +13,7 @@ from typing import Any
 from lt_core.base.errors import Deadline
 from lt_core.comm import Comm, failure, host, launch, parcel
 from lt_core.comm.contract import under_contract
-from lt_core.comm.control import served
+from lt_core.comm.control import Served, served
 
 RANKS = 8
 START_S, ANSWER_S, WAIT_S = 120, 45, 30  # until all are up; for one test; for one wait of a rank
@@ -27,6 +27,11 @@ class Desk:
         self._number, self._job, self.closed = 0, (0, b""), False
         self.pids: dict[int, int] = {}
         self.answers: dict[int, bytes] = {}
+        self.targets: list[object] = []  # what `served` arguments of the job stand for
+
+    def ask(self, index: int, name: str, args: tuple[Any, ...]) -> Any:
+        """Call an object of the test's own, for a rank."""
+        return getattr(self.targets[index], name)(*args)
 
     def hello(self, rank: int, pid: int) -> None:
         """A rank is up."""
@@ -75,12 +80,27 @@ def serve(comm: Comm, desk: Desk) -> None:
         group = comm.subset(range(size))  # a new one where a test has ended it
         if comm.rank < size:
             group.timeout_s = WAIT_S
-            desk.bring(comm.rank, last, _outcome(group, call))
+            desk.bring(comm.rank, last, _outcome(group, call, desk))
 
 
-def _outcome(group: Comm, call: bytes) -> bytes:
+class Asked:
+    """A rank's end of a `served` argument; it stands for number `index` of the desk's targets."""
+
+    def __init__(self, index: int) -> None:
+        self.index, self.desk = index, None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args: self.desk.ask(self.index, name, args)
+
+
+def _outcome(group: Comm, call: bytes, desk: Desk) -> bytes:
     try:
         fn, args, checked = parcel.unpacked(call)
+        for arg in args:
+            if isinstance(arg, Asked):
+                arg.desk = desk
         return parcel.packed("the result", under_contract(group, fn, *args) if checked else fn(group, *args))
     except BaseException as error:
         failed = failure.of_exception(group.rank, time.monotonic(), error)
@@ -108,7 +128,10 @@ class Warm:
 
     def run(self, size: int, fn: Callable[..., Any], args: tuple[Any, ...], checked: bool = True) -> list[Any]:
         """`fn(comm, *args)` on ranks 0 to size - 1, within NCCL's contract if `checked`. Raises what a launch would."""
-        call = parcel.packed("the call", (fn, args, checked))
+        self._desk.targets = [arg.target for arg in args if isinstance(arg, Served)]
+        numbers = iter(range(len(args)))
+        stands = tuple(Asked(next(numbers)) if isinstance(arg, Served) else arg for arg in args)
+        call = parcel.packed("the call", (fn, stands, checked))
         self._desk.give(size, call)
         try:
             self._desk.wait(lambda: len(self._desk.answers) == size, ANSWER_S)

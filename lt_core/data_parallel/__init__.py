@@ -8,6 +8,13 @@ one process on the whole batch would. Asynchronous ones stop waiting, and then s
 
 | file | idea | paper |
 |---|---|---|
-| replicate | the mean of all gradients before each step: one by one, in buckets, while the backward still runs | Li and others 2020 |
+| replicate | the mean of all gradients before each step: one by one, in buckets, beside the backward | Li and others 2020 |
 | local_sgd | some steps alone, then the mean of the weights | Stich 2018, Lin and others 2018 |
+| enact | what a policy decides, done: on real ranks, or once more in one process | - |
+| staleness | who used which version of the weights; what became of each gradient | - |
+| parameter_server | servers keep the weights: synchronous, asynchronous, in shards | Dean 2012, Li 2014 |
+| stale_synchronous | nobody is more than so many clocks ahead | Ho and others 2013 |
+| downpour | read and push now and then, Adagrad at the servers, a warm start | Dean and others 2012 |
+| partial | the fast go on without the slow: backup workers, eager, P-Reduce | Chen 2016, Li 2020, Miao 2021 |
+| hogwild | one set of weights in shared memory, and no lock | Niu and others 2011 |
 """

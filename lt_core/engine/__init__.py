@@ -8,6 +8,7 @@ device down to a price list.
 | file | idea | source |
 |---|---|---|
 | costs, priced | prices in round numbers; prices of a cluster and a profiled model | alpha-beta model |
+| speeds | ranks of which one is slow | - |
 | simulate | a heap of what can start next, on a virtual clock | discrete-event simulation |
 | lane, board, streams, execute | a worker a stream, needs, exchanges, deadlines, the first error | - |
 | record, drive, referee | who is asked next, and what happened | - |

@@ -37,6 +37,7 @@ class Referee(Generic[P]):
         self._changed = threading.Condition()
         self._over = False
         self._refused: set[int] = set()  # ranks that got nothing since the last end
+        self._came: set[int] = set()  # ranks that have asked at least once
         self._given: dict[int, Action] = {}
         self._open: dict[object, Action] = {}  # transfers of which one end was given
         self._half: dict[object, Action] = {}  # transfers of which one end is over
@@ -50,6 +51,7 @@ class Referee(Generic[P]):
         """
         since_s = perf_counter()
         with self._changed:
+            self._came.add(rank)
             while True:
                 self._check()
                 self._over |= self.until(self.policy) or len(self._refused) == self.policy.size
@@ -113,6 +115,7 @@ class Referee(Generic[P]):
             self._changed.wait(left_s)
             return
         others = [f"rank {r} is at {a}" for r, a in sorted(self._given.items()) if r != rank]
+        others += [f"rank {r} has not come" for r in range(self.policy.size) if r not in self._came]
         error = Deadline(f"rank {rank} has waited {self.deadline_s:g} s for {what}: {', '.join(others) or 'all wait'}")
         self.abort(str(error))
         raise error

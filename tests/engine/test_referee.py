@@ -148,7 +148,7 @@ def test_an_end_whose_other_end_never_comes_did_not_happen():
     referee = Referee(OverTheWire(1), lambda policy: False, deadline_s=0.05)
     with pytest.raises(Deadline) as caught:
         worked(referee, 0)
-    assert str(caught.value) == "rank 0 has waited 0.05 s for the other end of 0SEND0>1: all wait"
+    assert str(caught.value) == "rank 0 has waited 0.05 s for the other end of 0SEND0>1: rank 1 has not come"
     assert [str(a) for a in referee.schedule().check().actions()] == ["0F0"]
 
 
