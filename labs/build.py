@@ -134,6 +134,7 @@ def learners(book: NotebookNode) -> NotebookNode:
     learner.cells = [cell for cell in learner.cells if "teacher" not in cell.metadata.get("tags", [])]
     for cell in learner.cells:
         cell.source = blanked(cell)
+    learner.metadata.lt_lab.cells = digest("\n".join(cell.source for cell in learner.cells))  # a copy is told by it
     return learner
 
 

@@ -76,18 +76,19 @@ def difference(lab: Path, own: Path) -> str:
     fresh = f"ltlab lab --reset {own.stem.split('_')[0]} moves it aside and gives the lab anew"
     if is_lab and had is None:
         return f"{own.name} cannot be read as a notebook. {fresh}"
-    if is_lab and had and had != stamp(lab):
+    if is_lab and had and not had.items() & (stamp(lab) or {}).items():
         return f"{own.name} has changed since you got it; yours stays as it is. {fresh}"
     if not is_lab and had and OWN_NAME.fullmatch(own.name):
         return f"{own.name} is no longer one of the labs; your copy stays"
     return ""
 
 
-def stamp(notebook: Path) -> str | None:
-    """The digest of the source that a notebook was built from; "" if it bears none, None if it is no notebook."""
+def stamp(notebook: Path) -> dict[str, str] | None:
+    """The digests that a notebook bears: of its whole source, and of the cells that a learner got. None if it is no
+    notebook. One of them is enough: where teachers' cells or a solution changed, nothing has for a learner."""
     try:
         metadata = json.loads(notebook.read_text(encoding="utf-8"))["metadata"]
-        return str(metadata.get("lt_lab", {}).get("source", ""))
+        return {str(what): str(digest) for what, digest in metadata.get("lt_lab", {}).items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 

@@ -13,8 +13,8 @@ DAY = date(2026, 11, 29)
 LEARNERS = {"00_start_here.ipynb", "20_all_reduce.ipynb", "tour.ipynb"}
 
 
-def book(source, words="a lab"):
-    metadata = {"lt_lab": {"source": source}} if source else {}
+def book(source, words="a lab", **digests):
+    metadata = {"lt_lab": {"source": source, **digests}} if source else {}
     return json.dumps({"cells": [words], "metadata": metadata, "nbformat": 4})
 
 
@@ -63,6 +63,22 @@ def test_a_learner_s_work_survives_and_a_line_says_what_changed(labs, mine):
         "ltlab lab --reset 20 moves it aside and gives the lab anew"
     ]  # fmt: skip
     assert "my ring" in (mine / "20_all_reduce.ipynb").read_text()
+
+
+def test_what_changed_for_teachers_alone_is_no_change(labs, mine):
+    """Their cells and the solutions are in a lab's source, and in no learner's copy."""
+    (labs / "20_all_reduce.ipynb").write_text(book("v1", cells="c1"))
+    prepared(labs, mine)
+    (labs / "20_all_reduce.ipynb").write_text(book("v2", cells="c1"))
+    assert prepared(labs, mine) == []
+    (labs / "20_all_reduce.ipynb").write_text(book("v3", cells="c2"))
+    assert [line.split(" since")[0] for line in prepared(labs, mine)] == ["20_all_reduce.ipynb has changed"]
+
+
+def test_a_copy_from_before_is_told_by_its_source(labs, mine):
+    prepared(labs, mine)
+    (labs / "20_all_reduce.ipynb").write_text(book("v1", cells="c1"))
+    assert prepared(labs, mine) == []
 
 
 def test_a_new_lab_comes_and_one_that_went_stays(labs, mine):

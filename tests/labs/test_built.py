@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-from labs.build import LABS, is_fresh, paths
+from labs.build import LABS, is_fresh, learners, paths
 from labs.rules import codes, learner_faults, solution_faults
 from labs.source import read
 
@@ -21,3 +21,4 @@ def test_both_notebooks_were_built_from_this_source_and_hold_its_code(source):
     learner, solution = (nbformat.read(path, as_version=4) for path in paths(source, LABS))
     assert codes(learner) == codes(solution) == codes(read(source))
     assert [*learner_faults(learner), *solution_faults(solution)] == []
+    assert learner.metadata == learners(read(source)).metadata
