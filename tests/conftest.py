@@ -1,7 +1,11 @@
-"""The fixture `ranks`: every technique is tested on threads and on real processes, and on GPUs where there are some."""
+"""The fixture `ranks`: every technique is tested on threads, on real processes, and on GPUs where there are some.
+
+`displayed`: what a notebook is shown.
+"""
 
 import signal
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -93,3 +97,16 @@ def processes(groups: Groups) -> Iterator[Callable[[int], Ranks]]:
     """As `ranks`, on gloo alone and without the contract: what the communicator of processes itself does."""
     yield lambda size: Ranks(size, "gloo", lambda fn, args: groups.get("gloo").run(size, fn, args, checked=False))
     groups.mend()
+
+
+@pytest.fixture
+def displayed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What IPython's own display sends where a kernel lives: a list of {data, metadata, ...}."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+
+    kernel = SimpleNamespace(kernel=object(), display_pub=CapturingDisplayPublisher())
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: kernel)
+    monkeypatch.setattr(InteractiveShell, "initialized", lambda: True)
+    monkeypatch.setattr(InteractiveShell, "instance", lambda: kernel)
+    return kernel.display_pub.outputs

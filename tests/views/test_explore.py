@@ -2,13 +2,10 @@
 
 import json
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from IPython.core.displaypub import CapturingDisplayPublisher
-from IPython.core.interactiveshell import InteractiveShell
 
 from lt_core.base import UserError
 from lt_core.views import Figure, explore
@@ -27,16 +24,6 @@ def panel(ranges, fn=build, **how):
     several = {name: options(name, values) for name, values in ranges.items()}
     controls = {name: control(name, values) for name, values in several.items()}
     return Panel(fn, controls, fn(**{**place(several, {}), **how}))
-
-
-@pytest.fixture
-def displayed(monkeypatch):
-    """What IPython's own display sends where a kernel lives: a list of {data, metadata, ...}."""
-    kernel = SimpleNamespace(kernel=object(), display_pub=CapturingDisplayPublisher())
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: kernel)
-    monkeypatch.setattr(InteractiveShell, "initialized", lambda: True)
-    monkeypatch.setattr(InteractiveShell, "instance", lambda: kernel)
-    return kernel.display_pub.outputs
 
 
 def test_values_as_a_person_reads_them():

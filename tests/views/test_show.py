@@ -1,12 +1,9 @@
 """One call shows a picture and its words: one display in a notebook, words elsewhere, one file without a network."""
 
 import re
-from types import SimpleNamespace
 
 import plotly.graph_objects as go
 import pytest
-from IPython.core.displaypub import CapturingDisplayPublisher
-from IPython.core.interactiveshell import InteractiveShell
 
 from lt_core.base import UserError
 from lt_core.views import Figure, show, to_html
@@ -17,16 +14,6 @@ from lt_core.views.show import PLOTLY, bundle, folded
 def figure():
     fig = go.Figure(go.Bar(x=[1, 2]), layout={"title": {"text": "Rank 0 &lt; rank 1"}})
     return Figure(fig, "Each rank sends 12,288 bytes & waits <1 ms>.", "It takes 3.1 ms.")
-
-
-@pytest.fixture
-def displayed(monkeypatch):
-    """What IPython's own display sends where a kernel lives: a list of {data, metadata, ...}."""
-    kernel = SimpleNamespace(kernel=object(), display_pub=CapturingDisplayPublisher())
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: kernel)
-    monkeypatch.setattr(InteractiveShell, "initialized", lambda: True)
-    monkeypatch.setattr(InteractiveShell, "instance", lambda: kernel)
-    return kernel.display_pub.outputs
 
 
 def test_plain_python_prints_the_words(figure, capsys):
