@@ -13,7 +13,10 @@
 | start | parameters and buffers of rank 0 for everyone | - |
 | roll | who had which gradient, told in one short message | - |
 | buckets | which parameters travel together | Li and others 2020 |
+| flat | a bucket in one piece of memory, whose views are the gradients | Li and others 2020 |
+| carriers | what takes a bucket to its mean while the backward goes on | - |
 | sparse | the mean of gradients of which most rows are zero | - |
 | uneven | ranks with fewer batches stay until the last one is through | - |
+| record | what a replica writes into a trace | - |
 | step | a whole step as a schedule, and its law in seconds | - |
 """

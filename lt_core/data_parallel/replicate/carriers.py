@@ -1,0 +1,100 @@
+"""What takes a bucket to its mean while the backward goes on: the communicator itself, or a thread beside it.
+
+Summed    the communicator's own all-reduce, begun: nobody works on it here until the wait
+Beside    any reducer, on one thread, bucket after bucket, so that the order is the same on all ranks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from lt_core.base.work import Work
+from lt_core.collectives.reducer import Reducer
+from lt_core.comm.comm import Comm
+from lt_core.data_parallel.replicate.flat import Bucket
+
+
+class Landed(NamedTuple):
+    """The means of a bucket, by name, and when it travelled, in seconds of `time.perf_counter`."""
+
+    means: Mapping[str, Tensor]
+    start_s: float
+    end_s: float
+
+
+class Carrier(Protocol):
+    """Begins buckets; what `begin` gives waits for the means."""
+
+    def share(self, dtype: torch.dtype) -> float:
+        """What gradients are multiplied with when they are copied into their bucket."""
+        ...
+
+    def begin(self, bucket: Bucket) -> Callable[[], Landed]:
+        """Send a bucket off."""
+        ...
+
+    def close(self) -> None:
+        """No bucket comes any more."""
+        ...
+
+
+class Summed:
+    """Buckets are summed where they lie.
+
+    The mean divides the sum once. By a power of two that is exact, so it can ride on the copy into the bucket, where it
+    costs nothing and gives the same bits.
+    """
+
+    def __init__(self, comm: Comm) -> None:
+        self._comm, self._exact = comm, comm.size & (comm.size - 1) == 0
+
+    def share(self, dtype: torch.dtype) -> float:
+        """1 / ranks where that is exact: half precision could underflow."""
+        return 1 / self._comm.size if self._exact and dtype.itemsize >= 4 else 1.0
+
+    def begin(self, bucket: Bucket) -> Callable[[], Landed]:
+        """Begin the all-reduce."""
+        work = self._comm.start("all_reduce", bucket.flat)
+        return lambda: self._landed(work, bucket)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def _landed(self, work: Work, bucket: Bucket) -> Landed:
+        work.wait()
+        if self.share(bucket.flat.dtype) == 1:
+            bucket.flat /= self._comm.size
+        return Landed(bucket.views, *work.span())
+
+
+class Beside:
+    """Buckets go through a reducer on a thread."""
+
+    def __init__(self, comm: Comm, reducer: Reducer) -> None:
+        self._comm, self._reducer = comm, reducer
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"reducer of rank {comm.rank}")
+
+    def share(self, dtype: torch.dtype) -> float:
+        """A reducer takes gradients as they are."""
+        return 1.0
+
+    def begin(self, bucket: Bucket) -> Callable[[], Landed]:
+        """Put it in the thread's queue."""
+        future: Future[Landed] = self._thread.submit(self._reduce, bucket)
+        return future.result  # its verbs have deadlines
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown()
+
+    @torch.no_grad()
+    def _reduce(self, bucket: Bucket) -> Landed:
+        start_s = perf_counter()
+        means = self._reducer.reduce(bucket.views, self._comm).mean
+        return Landed(means, start_s, perf_counter())

@@ -1,0 +1,75 @@
+"""A bucket in one piece of memory: the gradients of its parameters are views of it, so that one message carries them.
+
+flat    [ head.weight | head.bias | block.1.weight ]      allocated once, where the communicator works in place
+.grad     ^             ^           ^                     after a sync; until then a backward makes its own, which
+                                                          is copied in when it is ready
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from lt_core.comm.buffers import allocate, free
+from lt_core.comm.comm import Comm
+from lt_core.data_parallel.replicate.roll import Roll
+
+
+class Bucket:
+    """Some parameters of one dtype, whose gradients lie in `flat`. share: what they are multiplied with on the way."""
+
+    def __init__(self, comm: Comm, parameters: Mapping[str, nn.Parameter], share: float = 1.0) -> None:
+        self._comm, self.parameters, self._share = comm, parameters, share
+        sizes = [p.numel() for p in parameters.values()]
+        self.flat = allocate(comm, sum(sizes), next(iter(parameters.values())).dtype)
+        pieces = self.flat.split_with_sizes(sizes)
+        self.views = {name: x.view(p.shape) for (name, p), x in zip(parameters.items(), pieces)}
+        self._arrived: set[str] = set()  # whose backward is over
+        self.used: set[str] = set()  # whose gradient lies in `flat`
+        self.left = False
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing is missing."""
+        return len(self._arrived) == len(self.parameters)
+
+    def take(self, name: str) -> None:
+        """Copy a gradient in; zeros where there is none, or a sparse one, which stays where it is."""
+        grad, view = self.parameters[name].grad, self.views[name]
+        self._arrived.add(name)
+        if grad is None or grad.is_sparse:
+            view.zero_()
+            return
+        self.used.add(name)
+        if not _same_place(grad, view):
+            torch.mul(grad.detach(), self._share, out=view)
+
+    def leave(self) -> None:
+        """Take in what is missing. From now on `.grad` is empty: what comes there has missed the bucket."""
+        for name, parameter in self.parameters.items():
+            if name not in self._arrived:
+                self.take(name)
+            if name in self.used:
+                if _same_place(parameter.grad, self.views[name]):  # it was set to zero, not to None
+                    self.views[name].mul_(self._share)
+                parameter.grad = None
+        self.left = True
+
+    def land(self, means: Mapping[str, Tensor], roll: Roll) -> None:
+        """`.grad` shows the means of those that were used, and the bucket can be filled again."""
+        for name in [name for name in roll.dense if name in self.parameters]:
+            late, mean = self.parameters[name].grad, means[name]
+            if roll.scale != 1:
+                mean = mean.mul_(roll.scale)
+            self.parameters[name].grad = mean if late is None else mean.add_(late)
+        self._arrived, self.used, self.left = set(), set(), False
+
+    def free(self) -> None:
+        """Give the memory back; gradients that are views of it stay."""
+        free(self._comm, self.flat)
+
+
+def _same_place(grad: Tensor | None, view: Tensor) -> bool:
+    return grad is not None and grad.layout is view.layout and grad.data_ptr() == view.data_ptr()

@@ -1,0 +1,112 @@
+"""What every way of replicating a model shares: a start alike, windows without messages, and the end of a step.
+
+    start     rank 0's parameters and buffers for everyone
+    sync      the roll, then the means (each way has its own), then rank 0's buffers for everyone
+    no_sync   a window in which gradients add up on the rank, as they do without it
+
+The divisor. `sync()` takes the mean over ranks, right where each rank's loss is the mean of an equal share.
+`sync(samples=n)` takes the mean over samples, right for any shares, where each rank's loss is the *sum* over its n
+samples (since the last sync): all gradients are added up and divided by the samples of all ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+
+import torch
+from torch import Tensor, nn
+
+from lt_core.base.errors import UserError
+from lt_core.base.trace import Trace
+from lt_core.collectives.reducer import Mean, Reducer
+from lt_core.comm.comm import Comm
+from lt_core.data_parallel.replicate.record import Record
+from lt_core.data_parallel.replicate.roll import Roll, call_roll
+from lt_core.data_parallel.replicate.sparse import mean as sparse_mean
+from lt_core.data_parallel.replicate.start import broadcast, start_alike
+
+
+class Replica:
+    """This rank's copy of a model that all ranks train together; each way says in `means` how gradients meet."""
+
+    def __init__(
+        self, model: nn.Module, comm: Comm, reducer: Reducer | None = None, trace: Trace | None = None
+    ) -> None:
+        self.model, self.comm = model, comm
+        self.reducer = reducer if reducer is not None else Mean()
+        self.parameters = start_alike(comm, model)
+        self.record = Record(trace, comm.rank, model) if trace is not None else None
+        self.alone = False
+
+    def sync(self, samples: float | None = None) -> None:
+        """After the backward: every `.grad` becomes the mean of all ranks'; None where no rank used the parameter.
+
+        samples: of how many samples this rank's loss was the sum; None where it was a mean over an equal share. A rank
+        that has nothing left to learn from takes part with `sync(samples=0)`, without a backward.
+        Errors: within `no_sync`; samples that are no number, or given on some ranks only; a parameter that is frozen on
+        some ranks only; those of the reducer and of the communicator.
+        """
+        if self.alone:
+            raise UserError("sync within no_sync", attempt="leave the window before the last backward of the step")
+        if self.record:
+            self.record.computed("backward")
+        with torch.no_grad():
+            self.means(samples)
+            broadcast(self.comm, list(self.model.buffers()))  # after the backward, which may still have needed them
+        if self.record:
+            self.record.over()
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A window in which no message is sent and gradients add up: for all micro-batches of a step but the last."""
+        before, self.alone = self.alone, True
+        try:
+            yield
+        finally:
+            self.alone = before
+
+    def means(self, samples: float | None) -> None:
+        """Make every `.grad` the mean of all ranks'."""
+        raise NotImplementedError
+
+    def roll(self, samples: float | None) -> Roll:
+        """Who used what, and the means of those that are sparse."""
+        roll = call_roll(self.comm, self.parameters, samples)
+        self.mean_of_sparse(roll)
+        return roll
+
+    def reduce(self, names: list[str], scale: float) -> None:
+        """The mean of one bucket, through the reducer, into `.grad`."""
+        grads, start_s = {name: self.grad(name) for name in names}, perf_counter()
+        means = self.reducer.reduce(grads, self.comm).mean
+        if self.record:
+            self.record.travelled(names, start_s, perf_counter(), sum(x.nbytes for x in grads.values()))
+        for name in names:
+            self.parameters[name].grad = means[name] * scale if scale != 1 else means[name]
+
+    def grad(self, name: str) -> Tensor:
+        """This rank's gradient, dense; zeros where it had none."""
+        parameter = self.parameters[name]
+        if parameter.grad is None:
+            return torch.zeros(parameter.shape, dtype=parameter.dtype, device=parameter.device)
+        return parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad
+
+    def mean_of_sparse(self, roll: Roll) -> None:
+        """The means of the sparse gradients: their rows travel, whatever the reducer is."""
+        for name in roll.sparse:
+            self.parameters[name].grad = sparse_mean(self.comm, name, self.parameters[name]) * roll.scale
+
+    def state_dict(self) -> dict[str, object]:
+        """What the reducer must remember between steps; the model's and the optimizer's are yours."""
+        return self.reducer.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Go on from what `state_dict` gave. Errors: those of the reducer."""
+        self.reducer.load_state_dict(state)
+
+    def close(self) -> None:
+        """Take all hooks off the model."""
+        if self.record:
+            self.record.close()
