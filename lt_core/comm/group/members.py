@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import signal
 import time
 from collections.abc import Iterable
@@ -127,8 +126,7 @@ class Members:
         """The deaths, told as failures."""
         if not self.deaths:
             return []
-        logged = re.findall(r"exitcode: (-?\d+)\) local_rank: (\d+)", self.tree.log())
-        codes = {int(rank): int(code) for code, rank in logged}
+        codes = failure.exit_codes(self.tree.log())
         return [
             failure.of_death(r, death.at_s, codes.get(r) if death.code is None else death.code, self.ears.last_words(r))
             for r, death in self.deaths.items()

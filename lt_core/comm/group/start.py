@@ -48,7 +48,7 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Memb
         raise UserError(what, attempt="os.chdir('/')") from None
     folders.sweep()
     room.check(plan.size, limits.free_bytes())
-    members = Members(folders.make(), plan.size)
+    members = _members(plan.size)
     try:
         status = _announced(plan, members)
         if plan.alone:
@@ -76,6 +76,16 @@ def refuse_second(mine: Status) -> None:
                 "one group a user",
                 "%torchrun stop --all, which ends them",
             )
+
+
+def _members(size: int) -> Members:
+    """In a new folder, which goes again where they cannot be made: no descriptors left, a disk just filled."""
+    folder = folders.make()
+    try:
+        return Members(folder, size)
+    except BaseException:
+        with folder:
+            raise
 
 
 def _announced(plan: Plan, members: Members) -> Status:

@@ -113,6 +113,19 @@ def test_a_start_that_fails_gives_torchruns_own_words(own_root, monkeypatch, tmp
     assert not broken.alive
 
 
+def test_a_start_that_cannot_begin_leaves_no_folder(own_root, monkeypatch):
+    """It stayed, and its lock with it, so that nobody could sweep it while this process lived."""
+
+    def no_more(*_):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("lt_core.comm.group.members.Tree", no_more)
+    before = set(folders.root().iterdir())
+    with pytest.raises(OSError, match="Too many open files"):
+        Group(2, backend="gloo", alone=False).start()
+    assert set(own_root.iterdir()) <= before
+
+
 def test_a_full_folder_is_named(own_root, monkeypatch):
     monkeypatch.setattr(folders, "ALWAYS_BYTES", 1 << 60)
     seen = run(Group(2, backend="gloo", alone=False), "1")
