@@ -19,6 +19,7 @@ from lt_core.views.show import Figure
 from lt_core.views.style import (
     AXIS,
     BLUE,
+    BOTTOM,
     CURVES,
     DASHES,
     GREEN,
@@ -26,6 +27,7 @@ from lt_core.views.style import (
     ORANGE,
     PURPLE,
     SKY,
+    TOP,
     VERMILION,
     bytes_ticks,
     escaped,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK, AXIS)
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
-LEGEND = 56  # pixels more than a figure whose lines are named at their ends
+ABOVE, BELOW = 104, 128  # pixels: room for the names of stretches in two rows, and for a legend in three
 
 Stretches = Sequence[tuple[int, str]]  # (from how many bytes on, which is the fastest), the first from 0 on
 
@@ -60,12 +62,12 @@ def crossover(
             raise UserError(f"{name} has no law in this picture", expected=f"one of {', '.join(lines)}")
     sizes = same_bytes(lines)
     shown = [(max(start, sizes[0]), name) for start, name in fastest if start < sizes[-1]]
-    fig = sized(_draw(lines, measured), CURVES + LEGEND)
+    fig = sized(_draw(lines, measured), CURVES + ABOVE + BELOW - TOP - BOTTOM)
     _mark(fig, lines, shown, sizes)
     values = [v for line in (*lines.values(), *measured.values()) for v in line.values()]
     fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text="bytes of the tensor")
     fig.update_yaxes(**seconds_ticks(floor(log10(min(values))), ceil(log10(max(values)))), showgrid=True)
-    fig.update_layout(margin_b=132)
+    fig.update_layout(margin_t=ABOVE, margin_b=BELOW)
     exact = " ".join([f"{title}.", _who(fastest), *_ends(lines, sizes)])
     return Figure(titled(fig, title, under), exact, _measured(measured), _rows(lines, sizes))
 
@@ -94,25 +96,21 @@ def _draw(lines: Mapping[str, Line], dots: Mapping[str, Line]) -> go.Figure:
 def _mark(fig: go.Figure, lines: Mapping[str, Line], stretches: Stretches, sizes: Sequence[int]) -> None:
     """Each stretch: a broad band under its line, its name above, and an upright line where it begins."""
     ends = [start for start, _ in stretches[1:]] + [sizes[-1]]
-    for (start, name), end in zip(stretches, ends):
+    for k, ((start, name), end) in enumerate(zip(stretches, ends)):
         x = [start, *(n for n in sizes if start < n < end), end]
         y = [between(lines[name], n) for n in x]
-        fig.add_scatter(
-            x=x, y=y, mode="lines", line={"color": INK, "width": 9}, opacity=0.18, hoverinfo="skip", showlegend=False
-        )
+        band = {"mode": "lines", "line": {"color": INK, "width": 9}, "opacity": 0.18}
+        fig.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **band)
         if start > sizes[0]:
             fig.add_vline(x=start, line={"color": INK, "width": 1, "dash": "dot"})
         text = escaped(name if start == sizes[0] else f"{bytes_text(start)}: {name}")
-        fig.add_annotation(
-            x=log10(start),
-            y=1,
-            yref="paper",
-            text=text,
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            font_size=13,
-        )
+        above = {
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "yref": "paper",
+            "yshift": 18 * (k % 2),
+        }  # neighbours may be near
+        fig.add_annotation(x=log10(start), y=1, text=text, showarrow=False, font_size=13, **above)
 
 
 def between(line: Line, nbytes: int) -> float:
