@@ -140,7 +140,14 @@ def test_a_real_run_of_many_elements(ranks, case, size):
 
 
 def test_every_law_stands_in_the_cases():
-    assert {case.module for case in CASES} == set(witnesses.modules_with_laws())
+    assert {case.module for case in CASES} == set(witnesses.modules_with_laws("collectives"))
+
+
+def test_every_other_folder_with_laws_has_cases_of_its_own():
+    """A file of its tests compares its cases with `modules_with_laws("folder")`, as the test above does."""
+    for folder in {module.split(".")[1] for module in witnesses.modules_with_laws()} - {"collectives"}:
+        texts = [path.read_text(encoding="utf-8") for path in (witnesses.ROOT / "tests" / folder).rglob("test_*.py")]
+        assert any(f'modules_with_laws("{folder}")' in text for text in texts), folder
 
 
 @pytest.mark.processes

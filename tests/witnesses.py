@@ -75,10 +75,10 @@ def seconds_by_simulation(schedule: Schedule, nbytes: int, wire: Wire, add_s_per
     return simulate(schedule, Unit(alpha=wire.latency_s, beta=beta, gamma=gamma)).makespan_s()
 
 
-def modules_with_laws() -> list[str]:
-    """The modules of lt_core in which a law of bytes, messages or seconds between ranks is written."""
+def modules_with_laws(folder: str = "") -> list[str]:
+    """The modules in a folder of lt_core in which a law of bytes, messages or seconds between ranks is written."""
     found = []
-    for path in sorted((ROOT / "lt_core").rglob("*.py")):
+    for path in sorted((ROOT / "lt_core" / folder).rglob("*.py")):
         names = {getattr(node, "name", "") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
         if names & BETWEEN_RANKS:
             found.append(".".join(path.relative_to(ROOT).with_suffix("").parts))

@@ -66,9 +66,7 @@ class Mean:
         mean: dict[str, Tensor] = {}
         for names in _by_dtype(grads):
             flat = torch.cat([grads[name].detach().reshape(-1) for name in names])
-            self._sum(flat, comm)
-            flat /= comm.size  # once: a division at every hop would round at every hop
-            pieces = flat.split_with_sizes([grads[name].numel() for name in names])
+            pieces = self.average(flat, comm).split_with_sizes([grads[name].numel() for name in names])
             mean |= {name: piece.view(grads[name].shape) for name, piece in zip(names, pieces)}
         return Reduced({name: mean[name] for name in grads}, dict(grads))
 
@@ -81,11 +79,17 @@ class Mean:
         if state:
             raise UserError("a mean remembers nothing", f"a state with {', '.join(state)}", "an empty one")
 
-    def _sum(self, flat: Tensor, comm: Comm) -> None:
+    def average(self, flat: Tensor, comm: Comm) -> Tensor:
+        """The mean of one dense tensor (n,), in place; that all ranks bring n elements of a dtype, the caller knows."""
+        return self.total(flat, comm).div_(comm.size)  # once: a division at every hop would round at every hop
+
+    def total(self, flat: Tensor, comm: Comm) -> Tensor:
+        """The sum of one dense tensor (n,), in place, by the same schedule."""
         if self._schedule_of is None:
             native.run(comm, flat)
         else:
             machine.run(comm, flat, self._schedule_of(comm.size), scratch=self._scratch)
+        return flat
 
 
 def _by_dtype(grads: Mapping[str, Tensor]) -> list[list[str]]:

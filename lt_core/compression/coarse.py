@@ -57,14 +57,14 @@ class Coarse:
         chosen = self._chosen(x, ratio, comm)
         mean, sent = torch.zeros_like(x), torch.zeros_like(x)
         sent[chosen] = x[chosen]
-        mean[chosen] = self._mean.reduce({"chunks": x[chosen]}, comm).mean["chunks"]
+        mean[chosen] = self._mean.average(x[chosen], comm)
         return Reduced(pieces(mean, grads), pieces(sent, grads))
 
     def _chosen(self, x: Tensor, ratio: float, comm: Comm) -> Tensor:
         """Which elements travel: (n,) bool, the same on every rank."""
         chunks = bytes_for(x.numel(), self.chunk)
         sizes = torch.nn.functional.pad(x.abs(), (0, -x.numel() % self.chunk)).view(chunks, -1).sum(1)
-        sizes = self._mean.reduce({"norms": sizes}, comm).mean["norms"]
+        sizes = self._mean.average(sizes, comm)
         here = torch.zeros(chunks, dtype=torch.bool, device=x.device)
         here[largest(sizes, kept(ratio, chunks))] = True
         return here.repeat_interleave(self.chunk)[: x.numel()]

@@ -19,7 +19,7 @@ from lt_core.collectives import ring
 from lt_core.collectives.agreement import Agreed
 from lt_core.collectives.reducer import Mean, Reduced
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import entries, flat, pieces
+from lt_core.compression.bucket import entries, flat, pieces, wide
 
 
 class Half:
@@ -42,9 +42,8 @@ class Half:
         """
         self._agreed(grads, comm)
         short = (flat(grads) / comm.size).to(self._dtype)
-        mean = self._mean.reduce({"halves": short}, comm).mean["halves"] if short.numel() else short
-        wide = [pieces(x.float() * comm.size, grads) for x in (mean, short)]
-        return Reduced(*wide)
+        sent = pieces(short.to(wide(grads)) * comm.size, grads)
+        return Reduced(pieces(self._mean.total(short, comm).to(wide(grads)), grads), sent)
 
     def state_dict(self) -> dict[str, object]:
         """Nothing: each step stands alone."""

@@ -65,19 +65,14 @@ class Message:
 
     def __init__(self, shapes: Mapping[str, Sequence[int]], like: Tensor) -> None:
         sizes = [torch.Size(shape).numel() for shape in shapes.values()]
-        self._shapes, self._sizes = shapes, sizes
         self._flat = torch.empty(sum(sizes), dtype=like.dtype, device=like.device)
-        self.parts = self._cut(self._flat)
+        cut = self._flat.split_with_sizes(sizes) if sizes else ()
+        self.parts = {name: x.view(torch.Size(shape)) for x, (name, shape) in zip(cut, shapes.items())}
 
     def mean(self, by: Mean, comm: Comm) -> dict[str, Tensor]:
-        """The mean of each part."""
-        if not self._flat.numel():
-            return self.parts
-        return self._cut(by.reduce({"factors": self._flat}, comm).mean["factors"])
-
-    def _cut(self, flat: Tensor) -> dict[str, Tensor]:
-        cut = flat.split_with_sizes(self._sizes) if self._sizes else ()
-        return {name: x.view(torch.Size(shape)) for x, (name, shape) in zip(cut, self._shapes.items())}
+        """The parts, each of them now its mean."""
+        by.average(self._flat, comm)
+        return self.parts
 
 
 class Products:

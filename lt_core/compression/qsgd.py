@@ -38,7 +38,7 @@ class Code(Protocol):
     def law_bytes(self, steps: Tensor, levels: int) -> int: ...
 
 
-class Packed(NamedTuple):
+class Packed:
     """As many bits for each step as the largest needs: `QSGD(levels=7, code=Packed())` takes 4."""
 
     def encode(self, steps: Tensor, levels: int) -> Tensor:
@@ -72,7 +72,7 @@ class QSGD:
             raise UserError(
                 "a norm is cut in levels, a bucket in chunks", f"{levels} and {chunk}", "at least 1 of each"
             )
-        self.levels, self.chunk, self.code = levels, chunk, code or Elias()
+        self.levels, self.chunk, self.code = levels, chunk, Elias() if code is None else code
         self._draws = Draws(seed)
         self._agreed = Agreed(f"QSGD levels={levels} chunk={chunk} {type(self.code).__name__}")
 
