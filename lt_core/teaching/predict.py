@@ -12,6 +12,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from lt_core.base.errors import UserError
@@ -58,7 +59,7 @@ def predict(
         file.add("question", name=name, **known)
     if guess is not None:
         print(commit(asked, guess, sure, file))
-    elif in_notebook():
+    elif in_notebook() and find_spec("ipywidgets"):
         from lt_core.teaching.predict_box import show_box
 
         show_box(asked, file)

@@ -139,6 +139,8 @@ NAMED = {
 @pytest.mark.parametrize("kind", CALLS)
 @pytest.mark.parametrize("odd", [0, 1, 2])
 def test_different_collectives_are_named_on_every_rank(ranks, kind, odd):
+    """pytorch#75755: groups that ranks made in different orders were mixed up without a word, or hung."""
+
     def fn(comm):
         comm.barrier()
         ours, other = CALLS[kind]

@@ -53,6 +53,7 @@ def test_the_line_of_a_cell_is_named_once(begun, shell):
 
 
 def test_the_import_is_named_not_what_it_imports(begun, shell, tmp_path, monkeypatch):
+    """Some import had initialised CUDA, a launcher's processes failed deep inside, and nobody could find which."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "outer_cuda.py").write_text("import math\nimport inner_cuda\n")
     (tmp_path / "inner_cuda.py").write_text("import torch\ndef f():\n    torch.cuda.init()\nf()\n")

@@ -28,6 +28,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_the_body_arrives_byte_for_byte(notebook, groups, body):
+    """Users met braces and dollars that were expanded where they did not ask for it."""
     notebook.names.update(x=1)
     notebook.run(f"%%torchrun -n 2\n{body}")
     assert groups.made[0].cells[0].text.encode() == body.encode()

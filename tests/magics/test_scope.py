@@ -25,12 +25,14 @@ def test_braces_and_dollars_stand_for_values(word, value):
 
 @pytest.mark.parametrize("word", ["{undefined}", "$undefined", "{x}{undefined}"])
 def test_an_unknown_name_is_an_error(word):
+    """With IPython's own expansion one unknown name left the whole line as it was, without a word."""
     with pytest.raises(UserError, match="the kernel has no undefined; try: set it first"):
         expanded(word, {"x": 3})
 
 
 @pytest.mark.parametrize("word", ["{3}", "{}", "{x.y}", "{x + 1}", "$", "$3", "a{", "}"])
 def test_what_is_no_name_is_an_error(word):
+    """With IPython's own expansion `{3}` silently became `3`."""
     with pytest.raises(UserError, match=r"stands for nothing; expected a variable's name, as \{x\} or \$x; try: "):
         expanded(word, {"x": 3})
 

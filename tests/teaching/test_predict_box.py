@@ -1,5 +1,7 @@
 """The widget says and writes down what the plain call does, by keys alone, and leaves a twin in text."""
 
+import sys
+
 import pytest
 
 from lt_core.teaching import predict, reveal
@@ -74,3 +76,10 @@ def test_a_notebook_gets_one_display_with_a_twin_that_is_the_same_each_time(lear
 def test_as_plain_code_a_notebook_gets_no_widget(learner, displayed, capsys):
     predict(NUMBER.name, NUMBER.words, unit="n", guess=1.75, learner=learner)
     assert displayed == [] and "you said 1.75 n" in capsys.readouterr().out
+
+
+def test_without_ipywidgets_the_twin_stands_alone_and_the_notebook_runs_on(learner, displayed, monkeypatch, capsys):
+    """A lab stopped at its first question where widgets were absent."""
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)  # as if it were not installed
+    predict(NUMBER.name, NUMBER.words, unit="n", learner=learner)
+    assert displayed == [] and capsys.readouterr().out == f"{twin(NUMBER, learner)}\n"
