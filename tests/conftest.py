@@ -16,6 +16,7 @@ from lt_core.base.errors import UserError
 from lt_core.comm import threads
 from lt_core.comm.contract import under_contract
 from lt_core.comm.control import Served
+from tests.sharing import sharing
 from tests.warm import RANKS, WAIT_S, Warm
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started in the background ignores it
@@ -81,6 +82,8 @@ def ranks(request: pytest.FixtureRequest, groups: Groups) -> Iterator[Callable[[
         if backend == "threads":
             given = [arg.target if isinstance(arg, Served) else arg for arg in args]
             return threads.run(under_contract, size, (fn, *given), WAIT_S)
+        if backend == "shared_memory":  # chosen tests ask for it
+            return groups.get("gloo").run(size, sharing, (fn, *args), checked=False)
         return groups.get(backend).run(size, fn, args)
 
     def of(size: int) -> Ranks:

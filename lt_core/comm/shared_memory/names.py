@@ -47,7 +47,7 @@ def made(nbytes: int) -> Iterator[Path]:
     """A new file of `nbytes` zeros behind its header, which nobody else may open; its name ends with the context."""
     place = folder()
     assert place
-    path = place / f"{PREFIX}{os.getuid()}-{secrets.token_hex(8)}"
+    path = place / f"{PREFIX}{os.getuid()}-{secrets.token_hex(16)}"
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

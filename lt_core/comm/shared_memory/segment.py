@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from lt_core.base.errors import Mismatch
 from lt_core.comm.comm import Comm
 from lt_core.comm.shared_memory import names
 from lt_core.comm.uncounted import uncounted
@@ -25,14 +26,14 @@ NOTE_BYTES = 256
 def share(comm: Comm, nbytes: int, members: Sequence[int]) -> tuple[mmap.mmap | None, str]:
     """`nbytes` of memory that the members have in common, or why they have none; every rank of `comm` calls it.
 
-    All get the same answer; who is no member gets no memory.
+    All get the same answer; who is no member gets no memory. Errors: `Mismatch`, where ranks ask for different sizes.
     """
     nbytes += names.HEADER_BYTES
     with ExitStack() as until_mapped:
         note = ""
         if comm.rank == members[0]:
             note = _made(until_mapped, nbytes)
-        told = notes(comm, note)[members[0]]
+        told = _agreed(notes(comm, f"{nbytes} {note}"))[members[0]]
         memory, why = _mapped(told, nbytes) if comm.rank in members else (None, "")
         whys = notes(comm, why)
     first = next((why for why in whys if why), "")
@@ -46,6 +47,16 @@ def notes(comm: Comm, text: str) -> list[str]:
     with uncounted(comm):
         comm.all_gather(out, mine)
     return [bytes(row.tolist()).rstrip(b"\0").decode(errors="replace") for row in out.view(comm.size, NOTE_BYTES)]
+
+
+def _agreed(told: list[str]) -> list[str]:
+    """What the ranks say behind the size that each of them asks for."""
+    sizes, rest = zip(*(text.split(" ", 1) for text in told), strict=True)
+    for rank, nbytes in enumerate(sizes):
+        if nbytes != sizes[0]:
+            what = f"rank 0 asks for {sizes[0]} bytes of shared memory, rank {rank} for {nbytes}"
+            raise Mismatch(what, attempt="allocate the same on every rank")
+    return list(rest)
 
 
 def _made(until_mapped: ExitStack, nbytes: int) -> str:
