@@ -18,7 +18,7 @@ from lt_core.comm import host
 from lt_core.comm.contract.pages import Pages, pages_bytes
 
 BEGUN = 3  # which of the first words of a group's page counts the collectives that its rank has begun
-_SLOTS, _SLOT = 16, 512
+_SLOTS, _SLOT = 16, 1024  # bytes: room for the names of some 200 ranks
 _HEAD = struct.Struct("<II")  # checksum, length
 _NOTHING, _BREAK = bytes(_HEAD.size), "\x1f"
 
@@ -157,12 +157,15 @@ def _written(where: Where) -> bytes:
 
 
 def _read(slot: bytes) -> Where | None:
-    """The wait of a record, or None where there is none, or it is half written."""
+    """The wait of a record, or None where there is none, it is half written, or it had no room."""
     checksum, length = _HEAD.unpack_from(slot)
     body = slot[_HEAD.size : _HEAD.size + length]
     if not length or zlib.crc32(body) != checksum:
         return None
-    group, members, number, line, since_s, ends, text = body.decode(errors="replace").split(_BREAK)
+    fields = body.decode(errors="replace").split(_BREAK, 6)
+    if len(fields) < 7:
+        return None
+    group, members, number, line, since_s, ends, text = fields
     kinds = tuple(tuple(map(int, end.split(","))) for end in ends.split(";") if end)
     ranks = tuple(map(int, members.split(",")))
     return Where(group, ranks, int(number), int(line), float(since_s), text, kinds)  # type: ignore[arg-type]

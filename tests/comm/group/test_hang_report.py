@@ -6,6 +6,7 @@ import pytest
 
 from lt_core.base import torch_compat
 from lt_core.comm.group import Group
+from lt_core.comm.group.pages import Page, Watched, Where
 from lt_core.comm.group.report import pending
 from lt_core.comm.group.source import call_at
 from lt_core.comm.group.stuck import circle
@@ -111,6 +112,14 @@ def test_several_waits_of_one_rank_are_all_watched(three):
     )
     seen = run(three, text, timeout_s=0.7)
     assert seen.error.rank == 1 and seen.error.message.endswith("rank 1 has not come")
+
+
+@pytest.mark.parametrize(("ranks", "read"), [(3, True), (200, True), (1000, False)])
+def test_a_wait_of_many_ranks_is_read_or_passed_over(tmp_path, ranks, read):
+    """Who reads it looks ten times a second at every cell, and may not stumble over one."""
+    where = Where("all", tuple(range(ranks)), 1, 2, 3.5, "all_reduce of (4,) float32")
+    Page(tmp_path / "page.0").write(where)
+    assert Watched(tmp_path, 1).waits(0) == [where] * read
 
 
 def test_a_long_cell_is_told_while_it_runs(three):
