@@ -8,7 +8,7 @@ one process on the whole batch would. Asynchronous ones stop waiting, and then s
 
 | file | idea | paper |
 |---|---|---|
-| replicate | the mean of all gradients before each step: one by one, in buckets, beside the backward | Li and others 2020 |
+| replicate | the mean of all gradients before each step: one by one, in buckets, beside the backward | Li 2020 |
 | local_sgd | some steps alone, then the mean of the weights | Stich 2018, Lin and others 2018 |
 | enact | what a policy decides, done: on real ranks, or once more in one process | - |
 | staleness | who used which version of the weights; what became of each gradient | - |

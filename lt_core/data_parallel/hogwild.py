@@ -59,7 +59,8 @@ def train(comm: Comm, model: nn.Module, loss: Loss, rate: float, steps: int) -> 
         for p in layout.parameters.values():
             _write(p, rate)
         counts[comm.rank] += 1  # each rank has a count of its own, so that none of these is lost
-        value = {"clock": step, "server": 0, "read": read, "written": int(counts.sum())}
+        made = int(counts.sum())
+        value = {"clock": step, "server": 0, "read": read, "version": made, "written": made}
         trace.marks.append(Mark(comm.rank, perf_counter(), KIND, {**value}))
     comm.barrier()
     return Ended(whole.clone(), trace)

@@ -9,13 +9,13 @@ counted, or still on its way; nothing else can have become of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from lt_core.base.action import Action, Op
 from lt_core.base.schedule import Schedule
-from lt_core.base.trace import Mark, Trace
+from lt_core.base.trace import JSON, Mark, Trace
 
 KIND = "staleness"  # of the marks
 
@@ -23,13 +23,15 @@ KIND = "staleness"  # of the marks
 class Use(NamedTuple):
     """A gradient's way: of which worker and clock, at which server, the version read, and the version it made.
 
-    written: None where the server dropped it.  at: the U or the COPY that decided it.
+    version: the newest once that was decided.  written: the same, or None where the server dropped the gradient.
+    at: the U or the COPY that decided it.
     """
 
     rank: int
     clock: int
     server: int
     read: int
+    version: int
     written: int | None
     at: Action
 
@@ -68,10 +70,10 @@ def _of_server(lane: Sequence[Action]) -> Iterator[Use]:
         elif a.op is Op.ADD:
             held.append(a._replace(unit=read.get(a.peer, 0)))
         elif a.op is Op.COPY:
-            yield Use(a.peer, a.batch, a.rank, read.get(a.peer, 0), None, a)
+            yield Use(a.peer, a.batch, a.rank, read.get(a.peer, 0), version, None, a)
         elif a.op is Op.U:
             version += 1
-            yield from (Use(h.peer, h.batch, a.rank, h.unit, version, a) for h in held)
+            yield from (Use(h.peer, h.batch, a.rank, h.unit, version, version, a) for h in held)
             held.clear()
 
 
@@ -86,17 +88,25 @@ def balance(schedule: Schedule, server: int, push_every: int = 1) -> Balance:
     return Balance(len(produced), len(applied), len(dropped), len(produced) - known)
 
 
-def marked(trace: Trace) -> Trace:
+def marked(trace: Trace, uses_of: Callable[[Iterable[Sequence[Action]]], list[Use]] = uses) -> Trace:
     """The trace with a mark for each gradient, at the moment when it was applied or dropped: {"clock", "server",
-    "read", "written"}, written null where it was dropped."""
+    "read", "version", "written"}, written null where it was dropped. uses_of: `p_reduce.uses` for P-Reduce."""
     lanes: dict[int, list[Action]] = {}
     ends: dict[Action, float] = {}
     for s in sorted(trace.spans, key=lambda s: (s.start_s, s.end_s)):
         if s.action is not None:
             lanes.setdefault(s.rank, []).append(s.action)
             ends[s.action] = s.end_s
-    marks = [
-        Mark(u.rank, ends[u.at], KIND, {"clock": u.clock, "server": u.server, "read": u.read, "written": u.written})
-        for u in uses(lanes.values())
-    ]
+    marks = [Mark(u.rank, ends[u.at], KIND, value(u)) for u in uses_of(lanes.values())]
     return replace(trace, marks=[*trace.marks, *sorted(marks, key=lambda m: (m.at_s, m.rank))])
+
+
+def value(use: Use) -> dict[str, JSON]:
+    """What a mark says of a gradient."""
+    return {
+        "clock": use.clock,
+        "server": use.server,
+        "read": use.read,
+        "version": use.version,
+        "written": use.written,
+    }

@@ -13,6 +13,7 @@
 | crossover | many laws over bytes, the fastest among them, dots of runs | seconds by bytes, stretches |
 | guess | a guess as a dashed line across any of them | Figure |
 | explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
+| staleness | who used which version of the weights: a bar a gradient | Trace with marks of staleness |
 | stepper | a collective round by round: phases, chunk_words, chunks | Trace with chunk tables |
 """
 
@@ -23,6 +24,7 @@ from lt_core.views.gantt import gantt
 from lt_core.views.grid import grid
 from lt_core.views.guess import with_guess
 from lt_core.views.show import Figure, show, to_html
+from lt_core.views.staleness import version_strip
 from lt_core.views.stepper import stepper, steps
 from lt_core.views.wires import wires
 from lt_core.views.witnesses import Three, witnesses
@@ -39,6 +41,7 @@ __all__ = [
     "stepper",
     "steps",
     "to_html",
+    "version_strip",
     "wires",
     "with_guess",
     "witnesses",

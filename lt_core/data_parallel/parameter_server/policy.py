@@ -78,11 +78,12 @@ class ParameterServer:
         elif action.op is Op.SEND and action.rank < self.workers:
             self.books[action.unit].takes(action.rank, keep=(action.unit, action.rank) not in self._dropped)
             self._dropped.discard((action.unit, action.rank))
+            if not self._steps[action.rank]:
+                self._busy.discard(action.rank)
 
     def _work(self, rank: int) -> Action | None:
         steps = self._steps[rank]
         if not steps:
-            self._busy.discard(rank)
             steps.extend(self._until_push(rank, self._begun[rank]))
         if (self.closing and rank not in self._busy) or not self._allowed(steps[0]):
             return None

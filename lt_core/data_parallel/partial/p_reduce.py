@@ -83,7 +83,7 @@ def uses(lanes: Iterable[Sequence[Action]]) -> list[Use]:
                 begun = a
             elif begun is not None and a.op in (Op.U, Op.SEND):
                 first = a.rank if a.op is Op.U else a.peer
-                found.append(Use(begun.rank, begun.batch, first, begun.unit, a.batch + 1, a))
+                found.append(Use(begun.rank, begun.batch, first, begun.unit, a.batch + 1, a.batch + 1, a))
                 begun = None
     return found
 
