@@ -46,9 +46,7 @@ class ErrorFeedback:
         mean, sent = self.inner.reduce(recalled, comm)
         for name, x in recalled.items():
             if finite(mean[name]):
-                self._memory.held[name], self._spare[name] = x.sub_(sent[name]), held[name]
-            else:
-                self._spare[name] = x
+                self._remember(name, x, sent[name], held[name])
         if rate != 1:
             mean = {name: x / rate for name, x in mean.items()}
         return Reduced({name: x.to(grads[name].dtype) for name, x in mean.items()}, sent)
@@ -75,6 +73,14 @@ class ErrorFeedback:
         if not rate > 0:
             raise UserError("what waits is scaled by the learning rate", rate, "a rate above 0")
         return rate
+
+    def _remember(self, name: str, x: Tensor, sent: Tensor, before: Tensor) -> None:
+        """Keep x - sent where x lies, and what was remembered before as room for the next x."""
+        if sent.data_ptr() == x.data_ptr():  # all of it was sent, and x is the caller's now
+            self._memory.held[name] = before.zero_()
+            self._spare.pop(name, None)
+        else:
+            self._memory.held[name], self._spare[name] = x.sub_(sent), before
 
     def _recalled(self, name: str, x: Tensor, held: Tensor, rate: float) -> Tensor:
         """Memory plus gradient, in memory that a step before has left: new memory costs more than the sum."""

@@ -33,6 +33,8 @@ class OneBit:
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The mean of a bucket, of the shapes and dtypes that came in. Errors: those of `Mean`."""
         self._agreed(grads, comm)
+        if not grads:
+            return Reduced({}, {})
         codes = gathered(comm, encode(grads))
         total = torch.stack([decode(code, grads) for code in codes]).sum(0)  # in the order of ranks: equal bits
         return Reduced(pieces(total / comm.size, grads), pieces(decode(codes[comm.rank], grads), grads))

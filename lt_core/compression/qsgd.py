@@ -97,7 +97,7 @@ class QSGD:
         norm_bytes = chunks * like.dtype.itemsize
         norms, rest = cut(code, (like.dtype, chunks), (torch.uint8, code.numel() - norm_bytes))
         steps = self.code.decode(rest, chunks, self.chunk, self.levels)
-        return (steps * (norms / self.levels)[:, None]).view(-1)[: like.numel()]
+        return (steps / self.levels * norms[:, None]).view(-1)[: like.numel()]
 
     def state_dict(self) -> dict[str, object]:
         """Where this rank's draws stand."""

@@ -1,0 +1,147 @@
+"""What a reducer loses is sent later: conservation on every rank, the order of the learning rate, state, dtypes."""
+
+import pytest
+import torch
+
+from lt_core.base.errors import UserError
+from lt_core.collectives import Mean
+from lt_core.compression import (
+    QSGD,
+    Coarse,
+    ErrorFeedback,
+    GradZip,
+    OneBit,
+    PowerSGD,
+    TernGrad,
+    Threshold,
+    TopK,
+    deep_gradient_compression,
+)
+from tests.compression.alone import steps
+
+LOSSY = {
+    "one bit": OneBit,
+    "terngrad": TernGrad,
+    "qsgd": lambda: QSGD(2, 16),
+    "top-k": lambda: TopK(0.2),
+    "threshold": lambda: Threshold(1.0),
+    "coarse": lambda: Coarse(0.4, 16),
+    "power sgd": lambda: PowerSGD(1),
+    "grad zip": lambda: GradZip(1),
+}
+
+
+def places(make, gradient, count):
+    """Which element each step sends."""
+    sent = steps(make, [{"x": torch.tensor(gradient)}] * count)
+    return [int(r.mean["x"].abs().argmax()) for r in sent]
+
+
+def test_with_memory_every_element_has_its_turn():
+    assert places(lambda: ErrorFeedback(TopK(0.25)), [4.0, 3, 2, 1], 7) == [0, 1, 0, 2, 1, 0, 3]
+    assert places(lambda: TopK(0.25), [4.0, 3, 2, 1], 7) == [0] * 7
+    assert sorted(places(lambda: ErrorFeedback(TopK(0.5)), [4.0, 3], 14)) == [0] * 7 + [1] * 7
+
+
+def gradient(rank, step, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(100 * rank + step)
+    shapes = {"w": (12, 9), "b": (9,), "s": ()}
+    return {n: torch.randn(s, generator=generator, dtype=torch.float64).to(dtype) for n, s in shapes.items()}
+
+
+def conserved(comm):
+    """Largest faults of the sums over steps, and of each step's mean over ranks, of all reducers."""
+    worst = {}
+    for name, make in LOSSY.items():
+        reducer, produced, sent, faults = ErrorFeedback(make()), 0.0, 0.0, []
+        before = torch.zeros(118, dtype=torch.float64)
+        for step in range(5):
+            grads = gradient(comm.rank, step)
+            got = reducer.reduce(grads, comm)
+            flat = [torch.cat([x[n].reshape(-1) for n in grads]) for x in (grads, got.sent, got.mean)]
+            produced, sent = produced + flat[0], sent + flat[1]
+            residual = torch.cat([reducer.residual(n).reshape(-1) for n in grads])
+            faults.append((sent + residual - produced).abs().max())
+            step_sum = torch.stack([residual - before - flat[0]])
+            comm.all_reduce(step_sum)
+            faults.append((step_sum / comm.size + flat[2]).abs().max())
+            before = residual.clone()
+        worst[name] = max(map(float, faults))
+    return worst
+
+
+def test_no_gradient_is_lost_or_counted_twice(ranks):
+    for worst in ranks(3).run(conserved):
+        assert set(worst) == set(LOSSY) and max(worst.values()) < 1e-12, worst
+
+
+def virtual(comm):
+    """x = w - mean of the memories walks as plain SGD does, under a falling rate. Alistarh and others 2018."""
+    rate, w = [1.0], torch.ones(30, dtype=torch.float64)
+    reducer, plain, faults = ErrorFeedback(TopK(0.1), lambda: rate[0]), w.clone(), []
+    for step in range(40):
+        rate[0] = 0.5 / (1 + step)
+        g = torch.randn(30, generator=torch.Generator().manual_seed(comm.rank + 7 * step), dtype=torch.float64) + w
+        w = w - rate[0] * reducer.reduce({"w": g}, comm).mean["w"]
+        both = torch.stack([g, reducer.residual("w")])
+        comm.all_reduce(both)
+        mean_gradient, memory = both / comm.size
+        plain = plain - rate[0] * mean_gradient
+        faults.append(float((w - memory - plain).abs().max()))
+    return max(faults)
+
+
+def test_the_rate_is_folded_in_before_the_memory(ranks):
+    assert max(ranks(2).run(virtual)) < 1e-14
+
+
+def test_an_exact_reducer_leaves_no_memory_and_bfloat16_is_remembered_in_32_bits():
+    grads = gradient(0, 0, torch.bfloat16)
+    reducer = ErrorFeedback(TopK(0.2))
+    (got,) = steps(lambda: reducer, [grads])
+    assert {x.dtype for x in got.mean.values()} == {torch.bfloat16}
+    assert {x.dtype for x in reducer.state_dict()["residual"].values()} == {torch.float32}
+    exact = ErrorFeedback(Mean())
+    (got,) = steps(lambda: exact, [grads])
+    assert all(torch.equal(got.mean[n], grads[n]) and not exact.residual(n).any() for n in grads)
+
+
+STATEFUL = {**LOSSY, "dgc": lambda: deep_gradient_compression(0.2)}
+
+
+@pytest.mark.parametrize("make", STATEFUL.values(), ids=STATEFUL)
+def test_a_saved_state_goes_on_bit_by_bit(make):
+    whole = steps(lambda: ErrorFeedback(make()), [gradient(0, k) for k in range(6)])
+    first, second = ErrorFeedback(make()), ErrorFeedback(make())
+    steps(lambda: first, [gradient(0, k) for k in range(3)])
+    second.load_state_dict(first.state_dict())
+    steps(lambda: first, [gradient(1, 9)])  # what was saved is a copy
+    rest = steps(lambda: second, [gradient(0, k) for k in range(3, 6)])
+    assert all(torch.equal(a.mean[n], b.mean[n]) for a, b in zip(whole[3:], rest) for n in a.mean)
+
+
+def test_a_state_can_be_written_without_pickled_code(tmp_path):
+    reducer = ErrorFeedback(PowerSGD(1))
+    steps(lambda: reducer, [gradient(0, 0)])
+    torch.save(reducer.state_dict(), tmp_path / "state.pt")
+    reducer.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    assert set(reducer.state_dict()["inner"]["right"]) == {"w"}
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({}, "ErrorFeedback did not write this state; got an empty one; expected residual, inner"),
+        ({"residual": 3, "inner": {}}, "this is no memory; got int; expected tensors by name"),
+        ({"residual": {}, "inner": 3}, "this is no state of a reducer; got int"),
+        ({"residual": {}, "inner": {"right": {}}}, "TopK did not write this state; got right; expected steps"),
+    ],
+)
+def test_another_state_is_refused(state, words):
+    with pytest.raises(UserError, match=words):
+        ErrorFeedback(TopK(0.5)).load_state_dict(state)
+
+
+def test_a_rate_is_above_zero():
+    with pytest.raises(UserError, match="what waits is scaled by the learning rate; got 0; expected a rate above 0"):
+        steps(lambda: ErrorFeedback(TopK(0.5), lambda: 0), [gradient(0, 0)])
