@@ -16,8 +16,8 @@ VERBS = ("exchange", "barrier", "all_reduce", "reduce_scatter", "all_gather", "b
 def text(verb: str, *args: object) -> str:
     """The call in words; what may differ between ranks (the rows of an all_to_all) is left out."""
     match verb, args:
-        case ("all_reduce", (Tensor() as x,)):
-            return f"all_reduce of {_shown(x)}"
+        case ("all_reduce" | "allocate", (Tensor() as x,)):
+            return f"{verb} of {_shown(x)}"
         case ("reduce_scatter" | "all_gather", (_, Tensor() as x)):
             return f"{verb} of {_shown(x)}"
         case ("broadcast", (Tensor() as x, root)):

@@ -360,28 +360,39 @@ comm.barrier()
 try:
     world()
 except ValueError as error:
-    say(f"rank {comm.rank} of {comm.size} {x.item()} {comm.backend} {error}\\n")
+    say(f"rank {comm.rank} of {comm.size} {x.item()} {comm.backend} {error} on {os.environ['MASTER_PORT']}\\n")
 """
+
+
+def torchrun(folder, ranks, port):
+    """How torchrun, told a port as it is across hosts, ends with the script in the folder."""
+    where = [f"--nproc-per-node={ranks}", "--master-addr=127.0.0.1", f"--master-port={port}", f"--log-dir={folder}"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", *where, folder / "script.py"]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
 
 
 @processes
 def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
+    """And the port that its user has named is the one that is used."""
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-        f"--log-dir={tmp_path}",
-    ]
-    run = subprocess.run(
-        [*command, tmp_path / "script.py"], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    run = torchrun(tmp_path, 2, port)
     lines = sorted(line for line in run.stdout.splitlines() if line.startswith("rank"))
     assert [line[:21] for line in lines] == ["rank 0 of 2 3.0 gloo ", "rank 1 of 2 3.0 gloo "], run.stderr
     assert all("torch.distributed is initialised already; try: world() once" in line for line in lines)
+    assert all(line.endswith(f" on {port}") for line in lines)
     assert run.stdout.splitlines().count("left, still initialised: False, gloo: False") == 2
+
+
+@processes
+def test_a_port_that_is_taken_is_named(tmp_path):
+    """A run whose port another one held failed, or met that one, and nobody was told of the port."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = torchrun(tmp_path, 1, port)
+    assert run.returncode == 1 and f"port: {port}" in run.stderr and run.stdout == ""
 
 
 # Bad input
@@ -400,7 +411,11 @@ def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
             {"timeout_s": float("inf")},
             "timeout_s is how long a wait may last; got inf; expected more than 0",
         ),
-        ((print, 2), {"backend": "mpi"}, "there is no such back end; got 'mpi'; expected auto, threads, gloo, nccl"),
+        (
+            (print, 2),
+            {"backend": "mpi"},
+            "there is no such back end; got 'mpi'; expected auto, threads, gloo, shared_memory, nccl",
+        ),
         ((threading.Lock().acquire, 2), {"backend": "gloo"}, "the function cannot be sent to another process ("),
         (
             (print, 2, 1, threading.Lock()),

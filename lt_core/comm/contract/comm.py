@@ -104,8 +104,11 @@ class Contract(Verbs):
         return self._unwaited.add(Record(words, owned, missing, work), self._finish)
 
     def allocate(self, elements: int, dtype: torch.dtype) -> Tensor:
-        """As `buffers.allocate`: where the communicator beneath works in place."""
-        return buffers.allocate(self._inner, elements, dtype)
+        """As `buffers.allocate`: where the communicator beneath works in place; every rank asks for the same."""
+        self._waits.enter()
+        with self._faults():
+            self._agree(calls.text("allocate", torch.empty(elements, dtype=dtype, device="meta")))
+            return buffers.allocate(self._inner, elements, dtype)
 
     def free(self, x: Tensor) -> None:
         """Give it back."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from lt_core.base.errors import Aborted, Deadline
 from lt_core.comm import host
 
-YIELD_S, LONGEST_SLEEP_S, LOOK_S = 1e-3, 1e-3, 0.05
+YIELD_S, CROWDED_YIELD_S, LONGEST_SLEEP_S, LOOK_S = 1e-3, 1e-4, 1e-3, 0.05
 IN_ORDER = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
 _LOCK = threading.Lock()
 
@@ -49,7 +49,8 @@ class Wait:
 
     def __init__(self, peers: Peers, doing: str, timeout_s: float, late: Callable[[], list[int]]) -> None:
         self._peers, self._doing, self._timeout_s, self._late = peers, doing, timeout_s, late
-        self._looks, self._start_s, self._look_s, self._sleep_s = peers.looks, 0.0, LOOK_S, 2e-5
+        self._looks, self._yield_s = peers.looks, YIELD_S if peers.looks else CROWDED_YIELD_S
+        self._start_s, self._look_s, self._sleep_s = 0.0, LOOK_S, 2e-5
 
     def poll(self) -> None:
         """Let time pass. Errors: `Aborted`, where the group was ended or a rank died; `Deadline`."""
@@ -68,7 +69,7 @@ class Wait:
             raise Deadline(late_text(self._peers, self._doing, self._timeout_s, self._late()))
         if self._peers.idle():
             return
-        if passed_s < YIELD_S:
+        if passed_s < self._yield_s:
             os.sched_yield()
         else:
             time.sleep(self._sleep_s)

@@ -76,7 +76,7 @@ def test_a_syntax_error_reaches_no_rank(group, cell):
     [
         (0, "auto", "a world needs ranks; got 0; expected at least 1"),
         (2, "threads", "a group's ranks are processes, over torch's wires; got 'threads'; expected auto, gloo or nccl"),
-        (2, "mpi", "there is no such back end; got 'mpi'; expected auto, threads, gloo, nccl"),
+        (2, "mpi", "there is no such back end; got 'mpi'; expected auto, threads, gloo, shared_memory, nccl"),
     ],
 )
 def test_bad_input_starts_nothing(size, backend, text):
