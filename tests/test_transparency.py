@@ -1,11 +1,17 @@
 """Training on many ranks is training: the parameters of one process on the whole batch, the same bits on every rank."""
 
+from contextlib import nullcontext
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 
 from lt_core.base.units import bounds
 from lt_core.collectives import Mean, naive, ring
+from lt_core.data_parallel import local_sgd
+from lt_core.data_parallel.replicate import bucketed, overlapped
+from lt_core.data_parallel.replicate import naive as naive_replica
 
 BATCH, STEPS = 840, 3  # 840: every world of up to 8 ranks shares it out evenly
 REDUCERS = {"naive": lambda: Mean(naive.schedule), "ring": lambda: Mean(ring.schedule), "native": Mean}
@@ -19,11 +25,15 @@ def mlp():
     return model
 
 
-def trained(rank, size, mean):
-    """The parameters after a few steps on this rank's part of the batch; `mean` makes all ranks' gradients one."""
+def batch():
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(BATCH, 5, generator=generator, dtype=torch.float64)
-    y = torch.randn(BATCH, 3, generator=generator, dtype=torch.float64)
+    return x, torch.randn(BATCH, 3, generator=generator, dtype=torch.float64)
+
+
+def trained(rank, size, mean):
+    """The parameters after a few steps on this rank's part of the batch; `mean` makes all ranks' gradients one."""
+    x, y = batch()
     low, high = bounds(BATCH, rank, size)
     model = mlp()
     velocity = [torch.zeros_like(p) for p in model.parameters()]
@@ -58,3 +68,54 @@ def test_mean_gradients_train_as_the_whole_batch_does(ranks, plain, reducer_of, 
     for parameters in everyone:
         assert all(torch.equal(mine, first) for mine, first in zip(parameters, everyone[0]))
         assert all((mine - alone).abs().max() <= 1e-12 for mine, alone in zip(parameters, plain))
+
+
+WAYS = {
+    "naive": naive_replica.replicate,
+    "bucketed": partial(bucketed.replicate, bucket_bytes=100),
+    "overlapped": partial(overlapped.replicate, bucket_bytes=100),
+    "overlapped, ring": lambda model, comm: overlapped.replicate(model, comm, Mean(ring.schedule), bucket_bytes=100),
+    "local": partial(local_sgd.replicate, every=1),
+}
+
+
+def replicated(comm, parts):
+    """The parameters after each step, of each way; a step adds up `parts` micro-batches."""
+    everything = {}
+    for way, replicate in WAYS.items():
+        model = mlp()
+        for parameter in model.parameters():
+            parameter.data += comm.rank  # rank 0's is everybody's
+        everything[way] = list(steps(comm, model, replicate(model, comm), parts))
+    return everything
+
+
+def steps(comm, model, replica, parts):
+    x, y = batch()
+    low, high = bounds(BATCH, comm.rank, comm.size)
+    cuts = [slice(low + a, low + b) for a, b in (bounds(high - low, k, parts) for k in range(parts))]
+    velocity = [torch.zeros_like(p) for p in model.parameters()]
+    for _ in range(STEPS):
+        model.zero_grad()
+        for k, cut in enumerate(cuts):
+            alone = getattr(replica, "no_sync", nullcontext) if k < parts - 1 else nullcontext
+            with alone():
+                loss = nn.functional.mse_loss(model(x[cut]), y[cut], reduction="sum")
+                (loss / (3 * (high - low))).backward()
+        replica.sync()
+        with torch.no_grad():
+            for parameter, v in zip(model.parameters(), velocity):
+                parameter -= 0.1 * v.mul_(0.9).add_(parameter.grad)
+        getattr(replica, "average", lambda: None)()
+        yield [p.detach().clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+@pytest.mark.parametrize("parts", [1, 3])
+def test_replicas_train_as_the_whole_batch_does(ranks, plain, size, parts):
+    everyone = ranks(size).run(replicated, parts)
+    for way in WAYS:
+        for run in everyone:
+            for mine, first in zip(run[way], everyone[0][way]):  # step by step
+                assert all(torch.equal(a, b) for a, b in zip(mine, first)), way
+        assert all((mine - alone).abs().max() <= 1e-12 for mine, alone in zip(everyone[0][way][-1], plain)), way
