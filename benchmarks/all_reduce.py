@@ -1,62 +1,112 @@
-"""All-reduce over real processes against gloo's, as torch.distributed gives it to everybody; in place, in one launch.
+"""All-reduces over real processes against gloo's, as torch.distributed gives it to everybody, and against a plain copy.
 
-A call lasts as long as its slowest rank took from the same barrier on. The two take turns, call after call, and so does
-who goes first. Ours is made ready once for its buffer, as a training loop does with its buckets. The peer is a group of
-its own in the same processes, its thread as gloo starts it: that ours stands back for who computes helps gloo as well.
+A call lasts as long as its slowest rank took from the same barrier on. All take turns, call after call, and so does who
+goes first. Ours is made ready once for its buffer, as a training loop does with its buckets. The peer is a group of its
+own in the same processes, its thread as gloo starts it: that ours stands back for who computes helps gloo as well. The
+limit, `raw copy`: every rank copies as many bytes from one tensor of its own to another, all at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from benchmarks.rows import Row, compare, printed
 from lt_core.collectives import Prepared, ring
 from lt_core.comm import Comm, launch
+from lt_core.comm.buffers import allocate, free
 
 BENCH = "all_reduce"
-RANKS = 2
-MIB = (1, 4, 16, 64)
-ROUNDS = 101
+MIB = 2**20
+RING, RING_RANKS = (MIB, 4 * MIB, 16 * MIB, 64 * MIB), 2
+SHARED, SHARED_RANKS = (2**10, 2**14, 2**16, 2**18, *RING), (2, 4, 8)
+ROUNDS = 101  # of the ring; over shared memory the more, the less one takes
+GLOO, RAW = "gloo", "raw copy"
+Seconds = dict[str, list[float]]  # of each contender, by round
+
+
+class Contender(NamedTuple):
+    """What is timed, and the tensor it changes."""
+
+    run: Callable[[], object]
+    x: Tensor
+    sums: bool = True
 
 
 def rows() -> Iterator[Row]:
     """The rows, each as soon as it is measured."""
-    for mib in MIB:
-        ours_s, gloo_s = slowest(launch(timed, RANKS, mib * 2**20, ROUNDS + 1, backend="gloo"))
-        case = f"ring over point-to-point, {RANKS} ranks, {mib} MiB"
-        yield compare(BENCH, case, iter(ours_s).__next__, iter(gloo_s).__next__, "gloo", ROUNDS)
+    for nbytes in RING:
+        found = slowest(launch(ring_and_gloo, RING_RANKS, nbytes, ROUNDS + 1, backend="gloo"))
+        yield row(f"ring over point-to-point, {RING_RANKS} ranks, {text(nbytes)}", found, "ring", GLOO)
+    for size in SHARED_RANKS:
+        by_rank = launch(shared_gloo_and_copy, size, SHARED, backend="shared_memory")
+        for index, nbytes in enumerate(SHARED):
+            found = slowest([of_rank[index] for of_rank in by_rank])
+            for way in ("in place", "copied"):
+                for peer in (GLOO, RAW) if nbytes >= MIB else (GLOO,):
+                    yield row(f"all-reduce {way}, {size} ranks, {text(nbytes)}", found, way, peer)
 
 
-def timed(comm: Comm, nbytes: int, rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds that each round took on this rank: by the ring, by gloo."""
+def row(case: str, found: Seconds, ours: str, peer: str) -> Row:
+    """Two of the contenders, round by round."""
+    return compare(BENCH, case, iter(found[ours]).__next__, iter(found[peer]).__next__, peer, len(found[ours]) - 1)
+
+
+def text(nbytes: int) -> str:
+    """A power of two in its own unit."""
+    return f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // 2**10} KiB"
+
+
+def ring_and_gloo(comm: Comm, nbytes: int, rounds: int) -> Seconds:
+    """Seconds that each round took on this rank: by our ring, by gloo."""
     x = torch.ones(nbytes // 4)
     ring_sum, group = Prepared(comm, x, ring.schedule(comm.size)), dist.new_group(backend="gloo")
+    gloo = Contender(lambda: dist.all_reduce(x, group=group), x)
+    return in_turns(comm, {"ring": Contender(ring_sum, x), GLOO: gloo}, rounds)
 
-    def seconds(all_reduce: Callable[[], None]) -> float:
-        x.fill_(1.0)
-        comm.barrier()
-        start_s = perf_counter()
-        all_reduce()
-        passed_s = perf_counter() - start_s
-        assert torch.equal(x, torch.full_like(x, comm.size))
-        return passed_s
 
-    def gloo() -> None:
-        dist.all_reduce(x, group=group)
+def shared_gloo_and_copy(comm: Comm, sizes: tuple[int, ...]) -> list[Seconds]:
+    """For each size the seconds that each round took on this rank, over shared memory and as its peers do."""
+    group, found = dist.new_group(backend="gloo"), []
+    for nbytes in sizes:
+        slot, x, y = allocate(comm, nbytes // 4), torch.ones(nbytes // 4), torch.ones(nbytes // 4)
+        contenders = {
+            "in place": Contender(lambda slot=slot: comm.all_reduce(slot), slot),  # type: ignore[misc]
+            "copied": Contender(lambda x=x: comm.all_reduce(x), x),  # type: ignore[misc]
+            GLOO: Contender(lambda x=x: dist.all_reduce(x, group=group), x),  # type: ignore[misc]
+            RAW: Contender(lambda x=x, y=y: x.copy_(y), x, sums=False),  # type: ignore[misc]
+        }
+        found.append(in_turns(comm, contenders, 1 + (51 if nbytes < MIB else 21 if nbytes < 64 * MIB else 11)))
+        free(comm, slot)
+    return found
 
-    ours_s, gloo_s = [], []
+
+def in_turns(comm: Comm, contenders: Mapping[str, Contender], rounds: int) -> Seconds:
+    """Seconds by contender and round."""
+    found: Seconds = {name: [] for name in contenders}
     for number in range(rounds):
-        turns = [(ring_sum, ours_s), (gloo, gloo_s)]
-        for all_reduce, passed_s in turns[:: -1 if number % 2 else 1]:
-            passed_s.append(seconds(all_reduce))
-    return ours_s, gloo_s
+        for name in list(contenders)[:: -1 if number % 2 else 1]:
+            found[name].append(seconds(comm, contenders[name]))
+    return found
 
 
-def slowest(by_rank: list[tuple[list[float], list[float]]]) -> list[list[float]]:
-    """Of each algorithm, for each round, the seconds of the rank that took longest."""
-    return [[max(ranks) for ranks in zip(*series, strict=True)] for series in zip(*by_rank, strict=True)]
+def seconds(comm: Comm, contender: Contender) -> float:
+    """What one call takes on this rank, from a barrier on; its result is looked at."""
+    contender.x.fill_(1.0)
+    comm.barrier()
+    start_s = perf_counter()
+    contender.run()
+    passed_s = perf_counter() - start_s
+    assert bool((contender.x == (comm.size if contender.sums else 1)).all())
+    return passed_s
+
+
+def slowest(by_rank: list[Seconds]) -> Seconds:
+    """Of each contender, for each round, the seconds of the rank that took longest."""
+    return {name: [max(ranks) for ranks in zip(*(of[name] for of in by_rank), strict=True)] for name in by_rank[0]}
 
 
 def main() -> list[Row]:

@@ -89,8 +89,12 @@ def scratch(facts: Facts) -> Finding:
 def shared(facts: Facts) -> Finding:
     """Shared memory between processes, which containers keep small."""
     if facts.shared_bytes is None:
-        return Finding("shared memory", "none that can be measured", "not needed: ranks send over gloo or NCCL")
-    small = "NCCL between GPUs and torch's data loaders want more; in Docker: --shm-size=1g"
+        return Finding(
+            "shared memory",
+            "none that can be measured",
+            "not needed: ranks send over gloo or NCCL; backend='shared_memory' takes gloo here",
+        )
+    small = "backend='shared_memory', NCCL and torch's data loaders want more; in Docker: --shm-size=1g"
     found = f"{bytes_text(facts.shared_bytes)} free"
     return Finding("shared memory", found, small if facts.shared_bytes < SHARED_BYTES else "")
 
