@@ -121,12 +121,18 @@ def test_a_launch_is_no_group(own_root):
     folders.sweep()
 
 
-def test_what_others_read_is_written_whole(own_root):
+def test_what_others_read_is_written_whole(own_root, monkeypatch):
+    """They look at any moment: it gets its name once all of it stands."""
     folder = folders.make()
-    mine = status(1, 2.0, str(folder.path))
-    found.write(mine)
-    assert json.loads((folder.path / found.FILE).read_text())["owner"] == "b.ipynb"
-    assert os.listdir(folder.path).count("group.part") == 0
+    rename, seen = Path.rename, []
+
+    def noted(part, to):
+        seen.append((json.loads(part.read_text())["owner"], to.exists()))
+        return rename(part, to)
+
+    monkeypatch.setattr(Path, "rename", noted)
+    found.write(status(1, 2.0, str(folder.path)))
+    assert seen == [("b.ipynb", False)] and sorted(os.listdir(folder.path)) == [found.FILE, "lock"]
     os.close(folder.lock)
     folders.sweep()
 
