@@ -12,7 +12,7 @@ Every sum runs in the order of ranks, whatever the verb and the cut.
 | sums | in the order of ranks, block by block | - |
 | links, messages | a ring of pieces for each direction of each pair; all moved by whoever waits | Lamport 1977 |
 | lane | what was begun, in its order | - |
-| phases, waits | meeting by numbers: look, give way, sleep; deadlines, deaths; a fence | Mellor-Crummey, Scott 1991 |
+| phases, waits, ending | meeting by numbers: look, give way, sleep; deadlines, deaths, a fence | MPI |
 | room, slots | what lies where | - |
 | segment, names | one file for all, which has a name only for a moment; sweeping what the dead left | shm_open(3) |
 """

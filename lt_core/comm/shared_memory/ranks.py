@@ -18,14 +18,15 @@ from lt_core.comm import calls, checks, host
 from lt_core.comm.comm import Comm, Ends
 from lt_core.comm.outside import Outside
 from lt_core.comm.shared_memory.collectives import Collectives
+from lt_core.comm.shared_memory.ending import Ending
 from lt_core.comm.shared_memory.lane import Begun, Lane
 from lt_core.comm.shared_memory.messages import Messages, Moving
 from lt_core.comm.shared_memory.phases import Phases
 from lt_core.comm.shared_memory.prepared import prepared
-from lt_core.comm.shared_memory.room import ENDED, PID, Room, room_bytes
+from lt_core.comm.shared_memory.room import PID, Room, room_bytes
 from lt_core.comm.shared_memory.segment import notes, say, share
 from lt_core.comm.shared_memory.slots import Slots, slot_stride
-from lt_core.comm.shared_memory.waits import Peers, Wait, fence, late_text
+from lt_core.comm.shared_memory.waits import Peers, Wait, late_text
 from lt_core.comm.verbs import Verbs
 
 LOOKS = 100  # before a rank gives way, where each has a core of its own
@@ -42,14 +43,13 @@ class SharedMemory(Verbs):
     def __init__(self, room: Room, rank: int, timeout_s: float, crowded: bool, beneath: Comm | None) -> None:
         self.rank, self.size, self.timeout_s = rank, room.size, timeout_s
         self.device, self.traffic = torch.device("cpu"), Traffic()
-        self._room, self._crowded, self._beneath = room, crowded, beneath
+        self._crowded, self._beneath, self._ending = crowded, beneath, Ending(room, rank)
         self._counting = threading.Lock()
-        self._ended = ""
         self._subsets: dict[tuple[int, ...], SharedMemory] = {}
         self._slots, self._lane, self._messages = Slots(rank), Lane(), Messages(room, rank)
         room.words[room.word(rank, PID)] = os.getpid()
         self._peers = Peers(
-            rank, 0 if crowded else LOOKS, lambda: self.ended, self._messages.step, [(0, "")] * room.size
+            rank, 0 if crowded else LOOKS, self._ending.reason, self._messages.step, [(0, "")] * room.size
         )
         self._phases = Phases(room, self._peers)
         self._collectives = Collectives(self._phases, self._slots)
@@ -60,8 +60,7 @@ class SharedMemory(Verbs):
     @property
     def ended(self) -> str:
         """Why it was aborted, here or by a peer; empty while it lives."""
-        teller = self._room.words[self._room.word(0, ENDED)]
-        return self._ended or (self._room.text(teller - 1) if teller else "")
+        return self._ending.reason()
 
     def call(self, verb: str, *args: Any) -> None:
         """The verb of that name, until it is over."""
@@ -110,15 +109,8 @@ class SharedMemory(Verbs):
 
     def abort(self, reason: str) -> None:
         """End this communicator and its subsets: each verb raises `Aborted(reason)`, here and on its peers."""
-        if not self._ended:
-            self._ended = reason or "aborted"
-            ended = self._room.word(0, ENDED)
-            if not self._room.words[ended]:
-                self._room.set_text(self.rank, self._ended)
-                fence()
-                self._room.words[ended] = self.rank + 1
-            if self._beneath:
-                self._beneath.abort(reason)
+        if self._ending.tell(reason) and self._beneath:
+            self._beneath.abort(reason)
         for subset in self._subsets.values():
             subset.abort(reason)
 

@@ -78,7 +78,7 @@ class Wait:
     def _check_alive(self) -> None:
         for rank in self._late():
             pid, life = self._peers.lives[rank]
-            if pid and (not life or host.life(pid) != life):
+            if life and host.life(pid) != life:
                 what = f"rank {self._peers.rank} lost rank {rank} in {self._doing}: its process {pid} has ended"
                 raise Aborted(what)
 
