@@ -1,4 +1,4 @@
-"""Text to continue, byte by byte: the standard library's own sources, which are wherever Python is, or a folder of yours.
+"""Text to continue, byte by byte: the standard library's own sources, wherever Python is, or a folder of yours.
 
 The chosen files are joined in order, in one normal form (ASCII, no blanks at the end of a line). Another Python has
 other sources: `pinned` says whether these are the bytes that figures were made with.
