@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -53,7 +56,7 @@ def test_laws_hold(ranks, size):
 @on_shared_memory
 def test_traffic_and_parameters(ranks):
     def both(comm):
-        return counted(comm), on_a_parameter(comm)
+        return counted(comm).copy(), on_a_parameter(comm)
 
     for rank, (traffic, given) in enumerate(ranks(3).run(both)):
         right = (rank + 1) % 3
@@ -116,25 +119,48 @@ def test_an_abort_is_heard_at_once(ranks):
     assert max(ranks(3).run(fn)) < 5  # of 30 that a wait may last
 
 
-def dies_in_a_collective(comm, how):
-    """Rank 1 is killed between the two meetings of an all_reduce in place, while the others wait for it."""
+def dies_in_a_collective(comm):
+    """Rank 1 is killed between the two meetings of an all_reduce in place, while rank 0 waits for it."""
     x = allocate(comm, 1 << 20)
-    comm.barrier()
     if comm.rank == 1:
-        comm.start("all_reduce", x)  # with the first of them it is there
+        comm.start("all_reduce", x)  # it comes to the first
         comm.exchange([], [(torch.empty(1), 0)])
-        os.kill(os.getpid(), how)
-    if comm.rank == 0:
-        comm.exchange([(torch.ones(1), 1)], [])
+        os.kill(os.getpid(), signal.SIGKILL)
+    comm.exchange([(torch.ones(1), 1)], [])
     for _ in range(3):
         comm.all_reduce(x)
 
 
-def test_a_rank_that_is_killed_is_named_and_leaves_nothing():
-    start_s = time.perf_counter()
+def test_a_launch_names_a_rank_that_is_killed_and_leaves_nothing():
     with pytest.raises(RankError) as caught:
-        launch(dies_in_a_collective, 3, signal.SIGKILL, backend="shared_memory")
-    text = str(caught.value)
-    assert text.startswith("rank 1 failed first: died: signal 9 (SIGKILL)")
-    assert "lost rank 1 in all_reduce: its process" in text
-    assert named() == [] and time.perf_counter() - start_s < 40
+        launch(dies_in_a_collective, 2, backend="shared_memory")
+    assert str(caught.value).startswith("rank 1 failed first: died: signal 9 (SIGKILL)")
+    assert named() == []
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from lt_core.comm import join
+from tests.comm.shared_memory.test_processes import dies_in_a_collective
+rank = int(sys.argv[2])
+dies_in_a_collective(join.sharing(join.in_folder(Path(sys.argv[1]), "gloo", rank, 2, 50.0), "shared_memory"))
+"""
+
+
+def test_its_peers_name_a_rank_that_is_killed(tmp_path):
+    """Without torchrun, which would end them, too."""
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": host.loopback(), "OMP_NUM_THREADS": "1"}
+    root, options = Path(__file__).parents[3], {"env": environment, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    ranks = [subprocess.Popen([*command, str(rank)], cwd=root, **options) for rank in (0, 1)]
+    try:
+        assert ranks[1].wait(40) == -signal.SIGKILL
+        died_s = time.perf_counter()
+        text = ranks[0].communicate(timeout=40)[1]
+        assert "Aborted: rank 0 lost rank 1 in all_reduce: its process" in text and time.perf_counter() - died_s < 10
+        assert named() == []
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
