@@ -9,6 +9,7 @@
 | grid | what each rank does in which tick | Schedule |
 | wires | who sends how much to whom | Trace, Traffic |
 | witnesses | law, simulation and measurement on one axis | Three a row |
+| courses | a number against time, a line a way of doing it | values by time |
 | curves | seconds against bytes, a line a way of doing it | seconds by bytes |
 | crossover | many laws over bytes, the fastest among them, dots of runs | seconds by bytes, stretches |
 | guess | a guess as a dashed line across any of them | Figure |
@@ -17,6 +18,7 @@
 | stepper | a collective round by round: phases, chunk_words, chunks | Trace with chunk tables |
 """
 
+from lt_core.views.courses import courses
 from lt_core.views.crossover import crossover
 from lt_core.views.curves import curves
 from lt_core.views.explore import explore
@@ -32,6 +34,7 @@ from lt_core.views.witnesses import Three, witnesses
 __all__ = [
     "Figure",
     "Three",
+    "courses",
     "crossover",
     "curves",
     "explore",

@@ -6,10 +6,19 @@ Each property has a wrong answer which fails that property alone, so none of the
 import pytest
 
 from lt_core.teaching import check
-from lt_core.teaching.checks import EXERCISES, here, ring_answers, ring_wrong, start_answers, start_wrong
+from lt_core.teaching.checks import (
+    EXERCISES,
+    here,
+    ring_answers,
+    ring_wrong,
+    stale_answers,
+    stale_wrong,
+    start_answers,
+    start_wrong,
+)
 
-RIGHT = {**start_answers.RIGHT, **ring_answers.RIGHT}
-WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG}
+RIGHT = {**start_answers.RIGHT, **ring_answers.RIGHT, **stale_answers.RIGHT}
+WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG, **stale_wrong.WRONG}
 REAL = "real processes"
 ON_THREADS = [(name, answer) for name in WRONG for answer in WRONG[name] if answer.refused_by != REAL]
 HANG = {"all send first", "waits for a flag"}

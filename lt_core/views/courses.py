@@ -1,0 +1,86 @@
+"""How something went: a number against time, a line a way of doing it, each named at its end.
+
+accuracy |     .--'' quorum        a line is [(time, value), ...]; a dashed level line where a bound stands
+         |  .-'_.-'' synchronous
+         |_______________ emulated seconds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lt_core.base.errors import UserError
+from lt_core.views.show import Figure
+from lt_core.views.style import BLUE, BROWN, CURVES, DASHES, GREEN, INK, ORANGE, PURPLE, SKY, escaped, sized, titled
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Line = Sequence[tuple[float, float]]
+LOOKS = (  # colour, colour of the name, dash: of each line in turn
+    (BLUE, BLUE, DASHES[0]), (ORANGE, BROWN, DASHES[1]), (GREEN, GREEN, DASHES[2]), (PURPLE, INK, DASHES[3]),
+    (SKY, BLUE, DASHES[1]), (INK, INK, DASHES[2]),
+)  # fmt: skip
+NAME, APART = 8.0, 0.07  # pixels of a letter; of the axis, between two names
+
+
+def courses(
+    lines: Mapping[str, Line],
+    *,
+    title: str,
+    under: str,
+    x: str,
+    y: str,
+    between: tuple[float, float] | None = None,
+    exact: bool = True,
+) -> Figure:
+    """The picture of up to six lines. x, y: what the axes show.  between: where the y axis begins and ends.
+
+    exact: whether the numbers come from no clock of this machine, so that its words are compared between two runs.
+    Errors: no line, more than six, a line without a point.
+    """
+    if not 1 <= len(lines) <= len(LOOKS):
+        raise UserError("lines that can be told apart", f"{len(lines)} lines", f"1 to {len(LOOKS)}")
+    if empty := [name for name, line in lines.items() if not line]:
+        raise UserError(f"{empty[0]} has no point", expected="at least one (time, value)")
+    fig = sized(_draw(lines, _ends(lines, between)), CURVES)
+    fig.update_yaxes(showgrid=True, title_text=y, range=list(between) if between else None)
+    fig.update_xaxes(title_text=x)
+    fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
+    said = " ".join(_words(name, line, between) for name, line in lines.items())
+    first = f"{title}. {y[0].upper()}{y[1:]} against {x}."
+    rows = (
+        ("", f"first {y}", f"last {y}"),
+        *((n, f"{line[0][1]:.3g}", f"{line[-1][1]:.3g}") for n, line in lines.items()),
+    )
+    return Figure(titled(fig, title, under), f"{first} {said}" if exact else first, "" if exact else said, rows)
+
+
+def _ends(lines: Mapping[str, Line], between: tuple[float, float] | None) -> dict[str, float]:
+    """At which height each name stands: its line's end, moved until none covers another."""
+    values = [v for line in lines.values() for _, v in line]
+    low, high = between or (min(values), max(values))
+    step, heights, last = APART * (high - low or 1.0), dict[str, float](), -float("inf")
+    for name in sorted(lines, key=lambda name: min(max(lines[name][-1][1], low), high)):
+        last = max(min(max(lines[name][-1][1], low), high), last + step)
+        heights[name] = last
+    return heights
+
+
+def _draw(lines: Mapping[str, Line], heights: Mapping[str, float]) -> go.Figure:
+    import plotly.graph_objects as go
+
+    fig, right = go.Figure(), max(line[-1][0] for line in lines.values())
+    for (name, line), (colour, text, dash) in zip(lines.items(), LOOKS):
+        look = {"mode": "lines", "line": {"color": colour, "width": 3, "dash": dash}, "name": escaped(name)}
+        fig.add_scatter(x=[x for x, _ in line], y=[y for _, y in line], **look)
+        place = {"x": right, "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
+        fig.add_annotation(text=escaped(name), font={"size": 13, "color": text}, **place)
+    return fig
+
+
+def _words(name: str, line: Line, between: tuple[float, float] | None) -> str:
+    outside = between and not between[0] <= line[-1][1] <= between[1]
+    end = "out of the picture" if outside else f"{line[-1][1]:.3g}"
+    return f"{name}: from {line[0][1]:.3g} to {end} at {line[-1][0]:.4g}."

@@ -1,0 +1,51 @@
+"""Lines against time: named at their ends, none of which covers another; words and table say where each ends."""
+
+import pytest
+
+from lt_core.base.errors import UserError
+from lt_core.views import courses
+
+LINES = {"quorum": [(0, 0.1), (10, 0.9)], "synchronous": [(0, 0.1), (10, 0.5)], "late": [(0, 0.1), (8, 0.51)]}
+
+
+def chart(lines=LINES, **how):
+    return courses(lines, title="The quorum is first", under="simulated", x="emulated seconds", y="accuracy", **how)
+
+
+def test_lines_differ_by_colour_and_dash():
+    figure = chart().figure
+    assert [(t.name, t.line.dash) for t in figure.data] == [
+        ("quorum", "solid"),
+        ("synchronous", "dash"),
+        ("late", "dot"),
+    ]
+    assert list(figure.data[1].y) == [0.1, 0.5] and figure.layout.xaxis.title.text == "emulated seconds"
+
+
+def test_no_name_covers_another():
+    heights = sorted(a.y for a in chart().figure.layout.annotations)
+    assert all(b - a >= 0.05 for a, b in zip(heights, heights[1:]))
+
+
+def test_words_and_table():
+    figure = chart()
+    assert figure.words == (
+        "The quorum is first. Accuracy against emulated seconds. quorum: from 0.1 to 0.9 at 10. "
+        "synchronous: from 0.1 to 0.5 at 10. late: from 0.1 to 0.51 at 8."
+    )
+    assert figure.rows[1] == ("quorum", "0.1", "0.9")
+    assert "0.9" not in chart(exact=False).words and "0.9" in chart(exact=False).times
+    assert "synchronous: from 0.1 to out of the picture at 10." in chart(between=(0, 0.4)).words
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ({}, "lines that can be told apart; got 0 lines; expected 1 to 6"),
+        ({"none": []}, "none has no point; expected at least one (time, value)"),
+    ],
+)
+def test_what_it_refuses(lines, words):
+    with pytest.raises(UserError) as caught:
+        chart(lines)
+    assert str(caught.value) == words
