@@ -15,8 +15,7 @@ from torch import Tensor
 
 from lt_core.base.units import bounds
 from lt_core.comm.shared_memory.phases import Phases
-from lt_core.comm.shared_memory.room import STAGE_BYTES
-from lt_core.comm.shared_memory.sums import add
+from lt_core.comm.shared_memory.sums import add, blocks
 
 
 def small_all_reduce(phases: Phases, x: Tensor) -> None:
@@ -30,15 +29,17 @@ def small_all_reduce(phases: Phases, x: Tensor) -> None:
 def all_reduce(phases: Phases, x: Tensor) -> None:
     """`x` becomes the sum: of each part every rank adds up its chunk and takes the other chunks from their ranks."""
     rank, size = phases.rank, phases.size
-    for part in torch.split(x, _elements(x)):
+    for part in torch.split(x, _elements(phases, x)):
         stages = [stage[: part.numel()] for stage in phases.stages(x.dtype)]
         cuts = [slice(*bounds(part.numel(), r, size)) for r in range(size)]
         mine, own = stages[rank], cuts[rank]
         mine[: own.start].copy_(part[: own.start])
         mine[own.stop :].copy_(part[own.stop :])
         phases.meet()
-        add(mine[own], [(part if r == rank else stage)[own] for r, stage in enumerate(stages)])
-        part[own].copy_(mine[own])
+        shown = [(part if r == rank else stage)[own] for r, stage in enumerate(stages)]
+        for total, target, *chunks in blocks([mine[own], part[own], *shown]):
+            add(total, chunks)
+            target.copy_(total)
         phases.meet()
         for r, cut in enumerate(cuts):
             if r != rank:
@@ -47,7 +48,7 @@ def all_reduce(phases: Phases, x: Tensor) -> None:
 
 def reduce_scatter(phases: Phases, out: Tensor, x: Tensor) -> None:
     """`out` becomes our chunk of the sum; a part has as many elements of each chunk."""
-    rows, width = x.view(phases.size, -1), max(1, _elements(x) // phases.size)
+    rows, width = x.view(phases.size, -1), max(1, _elements(phases, x) // phases.size)
     for part, columns in zip(torch.split(out, width), torch.split(rows, width, 1), strict=True):
         shown = [stage[: columns.numel()].view_as(columns) for stage in phases.stages(x.dtype)]
         shown[phases.rank].copy_(columns)
@@ -57,7 +58,7 @@ def reduce_scatter(phases: Phases, out: Tensor, x: Tensor) -> None:
 
 def all_gather(phases: Phases, out: Tensor, x: Tensor) -> None:
     """`out` becomes every rank's `x`, by rank."""
-    rows, width = out.view(phases.size, -1), _elements(x)
+    rows, width = out.view(phases.size, -1), _elements(phases, x)
     for part, columns in zip(torch.split(x, width), torch.split(rows, width, 1), strict=True):
         stages = phases.stages(x.dtype)
         stages[phases.rank][: part.numel()].copy_(part)
@@ -68,7 +69,7 @@ def all_gather(phases: Phases, out: Tensor, x: Tensor) -> None:
 
 def broadcast(phases: Phases, x: Tensor, root: int) -> None:
     """`x` becomes the root's."""
-    for part in torch.split(x, _elements(x)):
+    for part in torch.split(x, _elements(phases, x)):
         stage = phases.stages(x.dtype)[root][: part.numel()]
         if phases.rank == root:
             stage.copy_(part)
@@ -79,7 +80,7 @@ def broadcast(phases: Phases, x: Tensor, root: int) -> None:
 
 def all_to_all(phases: Phases, outs: Sequence[Tensor], parts: Sequence[Tensor], longest: int) -> None:
     """`outs[r]` becomes what rank r has for us, `parts[r]` goes to it; `longest`: the most bytes of any part."""
-    width = STAGE_BYTES // phases.size
+    width = phases.room.stage_bytes // phases.size
     for low in range(0, longest, width):
         lanes = [stage[: width * phases.size].view(phases.size, width) for stage in phases.stages(outs[0].dtype)]
         for lane, part in zip(lanes[phases.rank], parts, strict=True):
@@ -91,5 +92,6 @@ def all_to_all(phases: Phases, outs: Sequence[Tensor], parts: Sequence[Tensor], 
             piece.copy_(stage[phases.rank][: piece.numel()])
 
 
-def _elements(x: Tensor) -> int:
-    return STAGE_BYTES // x.element_size()
+def _elements(phases: Phases, x: Tensor) -> int:
+    """How many elements a stage holds."""
+    return phases.room.stage_bytes // x.element_size()

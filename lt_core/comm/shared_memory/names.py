@@ -31,13 +31,18 @@ def folder() -> Path | None:
     )
 
 
+def free_bytes() -> int:
+    """How much there is room for; none where there is no shared memory."""
+    found = os.statvfs(place) if (place := folder()) else None
+    return found.f_bavail * found.f_frsize if found else 0
+
+
 def no_room(nbytes: int) -> str:
     """Why there is no room for `nbytes`, or nothing."""
     place = folder()
     if place is None or not os.access(place, os.W_OK):
         return "there is no shared memory"
-    found = os.statvfs(place)
-    free = found.f_bavail * found.f_frsize
+    free = free_bytes()
     needed = nbytes + SPARE_BYTES
     return f"{place} has {bytes_text(free)} free of the {bytes_text(needed)} needed" if free < needed else ""
 

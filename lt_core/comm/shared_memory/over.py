@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from lt_core.comm import limits
 from lt_core.comm.comm import Comm
+from lt_core.comm.shared_memory import names
 from lt_core.comm.shared_memory.ranks import SharedMemory
-from lt_core.comm.shared_memory.room import Room, room_bytes
-from lt_core.comm.shared_memory.segment import say, share
+from lt_core.comm.shared_memory.room import Room, fitting_stage, room_bytes
+from lt_core.comm.shared_memory.segment import notes, say, share
 
 
-def over(comm: Comm) -> Comm:
+def over(comm: Comm, stage_bytes: int | None = None) -> Comm:
     """The same ranks, processes of one host, with every verb in shared memory; `comm` itself where there is no room.
 
-    Every rank calls it.
+    Every rank calls it. `stage_bytes`: what a rank copies at a time, a power of two; unless given, as there is room.
     """
     if comm.rank < 0:
         return comm
-    memory, why = share(comm, room_bytes(comm.size), range(comm.size))
+    stage_bytes = stage_bytes or int(notes(comm, str(fitting_stage(comm.size, names.free_bytes())))[0])
+    memory, why = share(comm, room_bytes(comm.size, stage_bytes), range(comm.size))
     if memory is None:
         say(comm, f"ranks talk over {comm.backend}: {why}")
         return comm
-    return SharedMemory(Room(memory, comm.size), comm.rank, comm.timeout_s, comm.size > limits.cores(), comm)
+    return SharedMemory(
+        Room(memory, comm.size, stage_bytes), comm.rank, comm.timeout_s, comm.size > limits.cores(), comm
+    )

@@ -84,12 +84,13 @@ class SharedMemory(Verbs):
         told = notes(self, "lives" if known and not known.ended else "")
         if all(told[r] for r in chosen):
             return known or Outside(self, chosen)
-        memory, why = share(self, room_bytes(len(chosen)), chosen)
+        stage_bytes = self._phases.room.stage_bytes
+        memory, why = share(self, room_bytes(len(chosen), stage_bytes), chosen)
         if why:
             return self._elsewhere(chosen, why)
         if memory is None:
             return Outside(self, chosen)
-        room = Room(memory, len(chosen))
+        room = Room(memory, len(chosen), stage_bytes)
         made = SharedMemory(room, chosen.index(self.rank), self.timeout_s, self._crowded, None)
         self._subsets[chosen] = made
         return made

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from lt_core.comm.shared_memory.names import HEADER_BYTES
 
-STAGE_BYTES = 512 << 10
+STAGES_BYTES = [2**power for power in range(22, 16, -1)]  # of a stage: the larger, the fewer meetings
+SHARE = 64  # a room takes at most such a part of what is free
 OUTBOX_BYTES = 1 << 20
 SLOTS = 4  # pieces of a link that may be on their way
 TEXT_BYTES = 1024
@@ -29,15 +30,15 @@ _LINK = 2 * _LINE
 class Room:
     """The memory of a group of `size`, seen by one of its ranks."""
 
-    def __init__(self, memory: mmap.mmap, size: int) -> None:
-        self.size = size
+    def __init__(self, memory: mmap.mmap, size: int, stage_bytes: int) -> None:
+        self.size, self.stage_bytes = size, stage_bytes
         self.words = memoryview(memory)[HEADER_BYTES:].cast("q")
         self._memory, self._page = memory, _page_bytes(size)
         stages = HEADER_BYTES + size * self._page
         self._stages = [
-            [self._bytes(stages + (half * size + r) * STAGE_BYTES, STAGE_BYTES) for r in range(size)] for half in (0, 1)
+            [self._bytes(stages + (half * size + r) * stage_bytes, stage_bytes) for r in range(size)] for half in (0, 1)
         ]
-        self._outboxes = stages + 2 * size * STAGE_BYTES
+        self._outboxes = stages + 2 * size * stage_bytes
         self._typed: dict[torch.dtype, list[list[Tensor]]] = {torch.uint8: self._stages}
 
     def word(self, rank: int, field: int) -> int:
@@ -82,9 +83,15 @@ class Room:
         return torch.frombuffer(self._memory, dtype=torch.uint8, offset=offset, count=nbytes)
 
 
-def room_bytes(size: int) -> int:
+def room_bytes(size: int, stage_bytes: int) -> int:
     """Bytes of the room of a group of `size`."""
-    return size * (_page_bytes(size) + 2 * STAGE_BYTES + OUTBOX_BYTES)
+    return size * (_page_bytes(size) + 2 * stage_bytes + OUTBOX_BYTES)
+
+
+def fitting_stage(size: int, free_bytes: int) -> int:
+    """The largest stage with which a room is a small part of what is free; the smallest, if none is."""
+    fitting = [n for n in STAGES_BYTES if SHARE * room_bytes(size, n) <= free_bytes]
+    return fitting[0] if fitting else STAGES_BYTES[-1]
 
 
 def slot_bytes(size: int) -> int:

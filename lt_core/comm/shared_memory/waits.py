@@ -17,7 +17,7 @@ from typing import NamedTuple
 from lt_core.base.errors import Aborted, Deadline
 from lt_core.comm import host
 
-YIELD_S, CROWDED_YIELD_S, LONGEST_SLEEP_S, LOOK_S = 1e-3, 1e-4, 1e-3, 0.05
+YIELD_S, SHORT_SLEEP_S, LONG_SLEEP_S, LOOK_S = 1e-3, 2e-4, 1e-3, 0.05
 IN_ORDER = platform.machine().lower() in ("x86_64", "amd64", "i686", "i386")
 _LOCK = threading.Lock()
 
@@ -49,7 +49,7 @@ class Wait:
 
     def __init__(self, peers: Peers, doing: str, timeout_s: float, late: Callable[[], list[int]]) -> None:
         self._peers, self._doing, self._timeout_s, self._late = peers, doing, timeout_s, late
-        self._looks, self._yield_s = peers.looks, YIELD_S if peers.looks else CROWDED_YIELD_S
+        self._looks, self._yield_s = peers.looks, YIELD_S if peers.looks else 0.0
         self._start_s, self._look_s, self._sleep_s = 0.0, LOOK_S, 2e-5
 
     def poll(self) -> None:
@@ -73,7 +73,7 @@ class Wait:
             os.sched_yield()
         else:
             time.sleep(self._sleep_s)
-            self._sleep_s = min(LONGEST_SLEEP_S, 1.5 * self._sleep_s)
+            self._sleep_s = min(LONG_SLEEP_S if passed_s > LOOK_S else SHORT_SLEEP_S, 1.5 * self._sleep_s)
 
     def _check_alive(self) -> None:
         for rank in self._late():

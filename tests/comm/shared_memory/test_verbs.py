@@ -14,15 +14,16 @@ from lt_core.comm import Comm, threads
 from lt_core.comm.buffers import allocate, free
 from lt_core.comm.checks import SUMMED
 from lt_core.comm.shared_memory import names, over
-from lt_core.comm.shared_memory.room import STAGE_BYTES
+from lt_core.comm.shared_memory.room import STAGES_BYTES, fitting_stage, room_bytes
 
+STAGE_BYTES = 512 << 10
 WAYS = ["anywhere", "in a slot"]
 ELEMENTS = [1, 2, 7, 1023, 20_000, STAGE_BYTES // 8 - 1, STAGE_BYTES // 8 + 1, 3 * STAGE_BYTES // 8 + 5]
 
 
 def run(fn, size, *args):
     """`fn(comm, *args)` on ranks that are threads, and share memory as processes would."""
-    return threads.run(lambda comm: fn(over(comm), *args), size, (), 20)
+    return threads.run(lambda comm: fn(over(comm, STAGE_BYTES), *args), size, (), 20)
 
 
 def values(rank, elements, dtype=torch.float64, seed=0):
@@ -400,6 +401,12 @@ def test_who_does_not_come_is_named_when_time_is_up(verb):
 
     name = "exchange" if verb == "exchange" else "all_reduce"
     assert run(fn, 2)[0] == (f"rank 0 waited 0.05 s in {name}: of 2 ranks [1] have not come", True)
+
+
+def test_a_room_is_a_small_part_of_what_is_free():
+    assert fitting_stage(8, 1 << 40) == 4 << 20 == STAGES_BYTES[0]
+    assert fitting_stage(8, 64 << 20) == 128 << 10 == STAGES_BYTES[-1]
+    assert 64 * room_bytes(4, fitting_stage(4, 1 << 31)) <= 1 << 31 and fitting_stage(4, 1 << 31) == 2 << 20
 
 
 def test_what_is_freed_is_a_plain_tensor():
