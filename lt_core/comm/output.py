@@ -10,6 +10,7 @@ import os
 import sys
 from functools import cache
 from pathlib import Path
+from typing import TextIO
 
 LONGEST_LINE = 1 << 16
 
@@ -18,6 +19,18 @@ def pipe(path: Path) -> int:
     """Make a named pipe (0600) and open it for reading, without waiting for whom it is for."""
     os.mkfifo(path, 0o600)
     return os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+
+def redirect(folder: Path, rank: int) -> list[TextIO]:
+    """In a rank: let descriptors 1 and 2 be its pipes in that folder, and what Python prints go there, by line."""
+    streams: list[TextIO] = []
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        end = os.open(folder / f"{name}.{rank}", os.O_WRONLY)
+        os.dup2(end, fd)
+        os.close(end)
+        streams.append(open(fd, "w", 1, "utf-8", "backslashreplace", closefd=False))  # noqa: SIM115
+        setattr(sys, name, streams[-1])
+    return streams
 
 
 def lines(fd: int, rest: bytes) -> tuple[list[bytes], bytes]:

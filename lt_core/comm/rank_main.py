@@ -29,7 +29,7 @@ def main(folder: Path) -> None:
 
     host.die_with_parent()
     rank = int(host.environment("RANK"))
-    _redirect(folder, rank)
+    output.redirect(folder, rank)
     report = _reporter(folder, rank)
     leave = os.open(folder / "leave", os.O_RDONLY)
     report("started")
@@ -58,14 +58,6 @@ def main(folder: Path) -> None:
     os.read(leave, 1)  # a byte for each rank, once all are done
     if comm is not None:
         join.leave()
-
-
-def _redirect(folder: Path, rank: int) -> None:
-    for fd, name in ((1, "stdout"), (2, "stderr")):
-        pipe = os.open(folder / f"{name}.{rank}", os.O_WRONLY)
-        os.dup2(pipe, fd)
-        os.close(pipe)
-        setattr(sys, name, open(fd, "w", 1, "utf-8", "backslashreplace", closefd=False))  # noqa: SIM115
 
 
 def _reporter(folder: Path, rank: int) -> Callable[[str], None]:

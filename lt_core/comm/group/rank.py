@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 
 def main(folder: Path) -> NoReturn:
@@ -18,13 +18,13 @@ def main(folder: Path) -> NoReturn:
     sys.path[:] = facts["path"]  # what the kernel can import, this process can
     parent = os.getppid()
 
-    from lt_core.comm import host
+    from lt_core.comm import host, output
 
     host.die_with_parent()
     if os.getppid() != parent:  # it died before we asked
         os._exit(1)
     rank = int(host.environment("RANK"))
-    streams = redirect(folder, rank)
+    streams = output.redirect(folder, rank)
     faulthandler.register(signal.SIGUSR1, open(folder / f"stack.{rank}", "wb", 0), all_threads=False)  # noqa: SIM115
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -34,18 +34,6 @@ def main(folder: Path) -> NoReturn:
     gc.freeze()
     gc.enable()
     Seat(folder, rank, facts, streams).serve()
-
-
-def redirect(folder: Path, rank: int) -> list[TextIO]:
-    """Let descriptors 1 and 2 be this rank's pipes to the kernel, and what Python prints go there."""
-    streams: list[TextIO] = []
-    for fd, name in ((1, "stdout"), (2, "stderr")):
-        pipe = os.open(folder / f"{name}.{rank}", os.O_WRONLY)
-        os.dup2(pipe, fd)
-        os.close(pipe)
-        streams.append(open(fd, "w", 1, "utf-8", "backslashreplace", closefd=False))  # noqa: SIM115
-        setattr(sys, name, streams[-1])
-    return streams
 
 
 if __name__ == "__main__":
