@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lt_core.comm.shared_memory.names import HEADER_BYTES
 
-STAGES_BYTES = [2**power for power in range(22, 16, -1)]  # of a stage: the larger, the fewer meetings
+STAGES_BYTES = [1 << power for power in range(22, 16, -1)]  # of a stage: the larger, the fewer meetings
 SHARE = 64  # a room takes at most such a part of what is free
 OUTBOX_BYTES = 1 << 20
 SLOTS = 4  # pieces of a link that may be on their way
