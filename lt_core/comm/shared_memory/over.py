@@ -5,7 +5,7 @@ from __future__ import annotations
 from lt_core.comm import limits
 from lt_core.comm.comm import Comm
 from lt_core.comm.shared_memory import names
-from lt_core.comm.shared_memory.ranks import SharedMemory
+from lt_core.comm.shared_memory.ranks import Family, SharedMemory
 from lt_core.comm.shared_memory.room import Room, fitting_stage, room_bytes
 from lt_core.comm.shared_memory.segment import notes, say, share
 
@@ -22,6 +22,5 @@ def over(comm: Comm, stage_bytes: int | None = None) -> Comm:
     if memory is None:
         say(comm, f"ranks talk over {comm.backend}: {why}")
         return comm
-    return SharedMemory(
-        Room(memory, comm.size, stage_bytes), comm.rank, comm.timeout_s, comm.size > limits.cores(), comm
-    )
+    family = Family(crowded=comm.size > limits.cores(), messages=[])
+    return SharedMemory(Room(memory, comm.size, stage_bytes), comm.rank, comm.timeout_s, family, comm)

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,6 +32,17 @@ from lt_core.comm.verbs import Verbs
 LOOKS = 100  # before a rank gives way, where each has a core of its own
 
 
+class Family(NamedTuple):
+    """What a communicator and its subsets have in common: whether ranks share cores, and all that a wait moves on."""
+
+    crowded: bool
+    messages: list[Messages]
+
+    def step(self) -> bool:
+        """Move the messages of all groups on; whether one did."""
+        return any([messages.step() for messages in self.messages])
+
+
 class SharedMemory(Verbs):
     """A communicator over a room that its ranks share; sums run in the order of ranks.
 
@@ -40,17 +51,17 @@ class SharedMemory(Verbs):
 
     backend = "shared_memory"
 
-    def __init__(self, room: Room, rank: int, timeout_s: float, crowded: bool, beneath: Comm | None) -> None:
+    def __init__(self, room: Room, rank: int, timeout_s: float, family: Family, beneath: Comm | None) -> None:
         self.rank, self.size, self.timeout_s = rank, room.size, timeout_s
         self.device, self.traffic = torch.device("cpu"), Traffic()
-        self._crowded, self._beneath, self._ending = crowded, beneath, Ending(room, rank)
+        self._family, self._beneath, self._ending = family, beneath, Ending(room, rank)
         self._counting = threading.Lock()
         self._subsets: dict[tuple[int, ...], SharedMemory] = {}
         self._slots, self._lane, self._messages = Slots(rank), Lane(), Messages(room, rank)
+        family.messages.append(self._messages)
         room.words[room.word(rank, PID)] = os.getpid()
-        self._peers = Peers(
-            rank, 0 if crowded else LOOKS, self._ending.reason, self._messages.step, [(0, "")] * room.size
-        )
+        looks, unknown = 0 if family.crowded else LOOKS, [(0, "")] * room.size
+        self._peers = Peers(rank, looks, self._ending.reason, family.step, unknown)
         self._phases = Phases(room, self._peers)
         self._collectives = Collectives(self._phases, self._slots)
         self.barrier()  # all have said who they are
@@ -91,7 +102,7 @@ class SharedMemory(Verbs):
         if memory is None:
             return Outside(self, chosen)
         room = Room(memory, len(chosen), stage_bytes)
-        made = SharedMemory(room, chosen.index(self.rank), self.timeout_s, self._crowded, None)
+        made = SharedMemory(room, chosen.index(self.rank), self.timeout_s, self._family, None)
         self._subsets[chosen] = made
         return made
 

@@ -208,17 +208,19 @@ def test_messages(elements, dtype):
     assert run(crossed, 4, elements, dtype) == [True] * 4
 
 
-def test_messages_move_on_while_a_rank_waits_in_a_collective():
+@pytest.mark.parametrize("group", ["the same", "a subset"])
+def test_messages_move_on_while_a_rank_waits_in_a_collective(group):
     """Rank 0 began to receive before the barrier, rank 1 sends all of it before it comes there."""
 
     def fn(comm):
+        meeting = comm if group == "the same" else comm.subset([1, 0])
         x = torch.full((1 << 20,), float(comm.rank))
         if comm.rank:
             comm.exchange([(x, 0)], [])
-            comm.barrier()
+            meeting.barrier()
         else:
             work = comm.start("exchange", [], [(x, 1)])
-            comm.barrier()
+            meeting.barrier()
             work.wait()
         return x.sum().item()
 
