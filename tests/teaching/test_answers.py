@@ -8,6 +8,7 @@ import pytest
 from lt_core.teaching import check
 from lt_core.teaching.checks import (
     EXERCISES,
+    choice_answers,
     here,
     ring_answers,
     ring_wrong,
@@ -17,8 +18,8 @@ from lt_core.teaching.checks import (
     start_wrong,
 )
 
-RIGHT = {**start_answers.RIGHT, **ring_answers.RIGHT, **stale_answers.RIGHT}
-WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG, **stale_wrong.WRONG}
+RIGHT = {**start_answers.RIGHT, **ring_answers.RIGHT, **choice_answers.RIGHT, **stale_answers.RIGHT}
+WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG, **choice_answers.WRONG, **stale_wrong.WRONG}
 REAL = "real processes"
 ON_THREADS = [(name, answer) for name in WRONG for answer in WRONG[name] if answer.refused_by != REAL]
 HANG = {"all send first", "waits for a flag"}

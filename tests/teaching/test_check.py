@@ -282,6 +282,7 @@ def test_every_exercise_says_how_it_is_called():
         "20.reduce_scatter": "reduce_scatter(comm, x)",
         "20.all_gather": "all_gather(comm, y)",
         "20.all_reduce": "all_reduce(comm, x)",
+        "20.choose": "choose(p, n, wire)",
     }
 
 

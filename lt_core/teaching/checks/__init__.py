@@ -10,11 +10,14 @@
 | start, start_answers, start_wrong | lab 00; right and wrong answers to it |
 | ring, ring_halves | lab 20's ring; what its halves hold and send |
 | ring_answers, ring_wrong, ring_wrong_halves | right and wrong answers to it |
+| choice, choice_answers | lab 20's choice of an all-reduce; right and wrong answers to it |
 | stale, stale_gate, stale_round, stale_step | lab 22; its gate, its round, its step size |
 | stale_answers, stale_wrong | right and wrong answers to it |
 """
 
-from lt_core.teaching.checks import ring, stale, start
+from lt_core.teaching.checks import choice, ring, stale, start
 from lt_core.teaching.checks.exercise import Exercise
 
-EXERCISES: dict[str, Exercise] = {one.name: one for one in (*start.EXERCISES, *ring.EXERCISES, *stale.EXERCISES)}
+EXERCISES: dict[str, Exercise] = {
+    one.name: one for one in (*start.EXERCISES, *ring.EXERCISES, *choice.EXERCISES, *stale.EXERCISES)
+}
