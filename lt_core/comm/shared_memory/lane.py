@@ -1,6 +1,7 @@
 """Collectives in the order in which they were begun: done by who calls, where nothing is ahead; else by a thread.
 
-The thread comes with the first that is begun, and ends when there has been nothing to do for a second.
+The thread comes with the first that is begun, and ends when there has been nothing to do for a while. The process's
+end waits for it (a thread that outlives the interpreter would end it by a signal), and what it waits for then ends.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 
 from lt_core.base.errors import Deadline
 
-IDLE_S = 1.0
+IDLE_S = 0.2
 
 
 class Begun:
@@ -76,7 +77,7 @@ class Lane:
             self._ahead.put(begun)
             if not self._served:
                 self._served = True
-                threading.Thread(target=self._serve, name="shared memory", daemon=True).start()
+                threading.Thread(target=self._serve, name="shared memory").start()
         return begun
 
     def _serve(self) -> None:

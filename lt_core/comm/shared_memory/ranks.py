@@ -39,8 +39,8 @@ class Family(NamedTuple):
     messages: list[Messages]
 
     def step(self) -> bool:
-        """Move the messages of all groups on; whether one did."""
-        return any([messages.step() for messages in self.messages])
+        """Move the messages of a group on that can be moved; whether there was one."""
+        return any(messages.step() for messages in self.messages)
 
 
 class SharedMemory(Verbs):

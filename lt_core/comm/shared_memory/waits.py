@@ -62,6 +62,8 @@ class Wait:
         passed_s = now_s - self._start_s
         if reason := self._peers.ended():
             raise Aborted(reason)
+        if not threading.main_thread().is_alive():
+            raise Aborted(f"rank {self._peers.rank} left while its {self._doing} was not over")
         if passed_s > self._look_s:
             self._look_s += LOOK_S
             self._check_alive()

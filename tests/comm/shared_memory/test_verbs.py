@@ -1,5 +1,7 @@
 """Every verb over shared memory gives the right numbers, to the bit, whichever way a tensor goes, however it is cut."""
 
+import subprocess
+import sys
 import threading
 import time
 from functools import reduce
@@ -251,6 +253,27 @@ def test_what_is_begun_is_done_in_its_order():
         return done, again.item(), start_s < end_s < over_s
 
     assert run(fn, 2) == [([2.0 * k + 1 for k in range(6)], 2.0, True)] * 2
+
+
+FORGETS = """
+import torch
+from lt_core.comm import threads
+from lt_core.comm.shared_memory import over
+
+def fn(comm):
+    comm = over(comm)
+    if comm.rank == 0:
+        comm.start("all_reduce", torch.ones(3))  # rank 1 never comes, and nobody waits
+
+threads.run(fn, 2)
+print("left")
+"""
+
+
+@pytest.mark.processes
+def test_a_process_ends_well_with_something_begun():
+    done = subprocess.run([sys.executable, "-c", FORGETS], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
 
 
 def test_two_threads_of_a_rank_take_turns():
