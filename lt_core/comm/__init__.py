@@ -10,7 +10,7 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | buffers | tensors that verbs work on where they lie | - |
 | threads | ranks are threads of this process | - |
 | launch, agent, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
-| rendezvous, folders, keeper, host | meeting without a port, and leaving nothing behind | - |
+| rendezvous, folders, keeper, kept, host | meeting without a port, and leaving nothing behind | - |
 | output, failure, parcel | what ranks print; who failed first; what crosses between processes | - |
 | control | an object of the launching process, called from its ranks | - |
 | processes, join, groups, all_here, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |

@@ -12,7 +12,6 @@ import pickle
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from lt_core.base.errors import Deadline
-from lt_core.comm import failure, host, output
+from lt_core.comm import failure, host, kept, output
 from lt_core.comm.control import Door
 from lt_core.comm.failure import Failure
 from lt_core.comm.folders import Folder
@@ -76,12 +75,8 @@ class Session:
             self.on(rank.stdout.fd, rank.stdout.pump)
             self.on(rank.stderr.fd, rank.stderr.pump)
         self.on(self._reports, self._hear)
-        keeper = [sys.executable, "-S", "-E", str(Path(__file__).with_name("keeper.py")), str(os.getpid())]
         with open(self.folder / "torchrun.log", "wb") as log:
-            self._keeper = subprocess.Popen(
-                [*keeper, *command], env={**environment, host.MARK: str(self.folder)}, pass_fds=[self._lock],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
-            )  # fmt: skip
+            self._keeper = kept.start(command, environment, Folder(self.folder, self._lock), log)
         assert self._keeper.stdout
         self.on(self._keeper.stdout.fileno(), self._torchrun_ended)
 
@@ -108,25 +103,15 @@ class Session:
             if self._door:
                 self._door.close()
             if self._keeper:
-                self._end(self._keeper)
+                kept.end(self._keeper, self.folder)
         finally:
             self._selector.close()
             for rank in self.ranks:
                 rank.close()
             os.close(self._reports)
             os.close(self._leave)
-
-    def _end(self, keeper: subprocess.Popen[bytes]) -> None:
-        assert keeper.stdin and keeper.stdout
-        keeper.terminate()
-        keeper.stdin.close()
-        try:
-            keeper.wait(host.END_S + 1)
-        except subprocess.TimeoutExpired:
-            keeper.kill()
-            keeper.wait()
-        keeper.stdout.close()
-        host.end(lambda: host.marked(self.folder))  # there are some only where the keeper itself was ended
+            if self._keeper and self._keeper.stdout:
+                self._keeper.stdout.close()
 
     def _step(self, until_s: float | None) -> None:
         wait_s = None if until_s is None else max(0.0, until_s - time.monotonic())

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lt_core.base.errors import Deadline, UserError
-from lt_core.comm import keeper
+from lt_core.comm.kept import below_keeper
 from lt_core.comm.launch import environment
 
 LAST = 12  # lines of a failed rank's errors that are shown
@@ -49,12 +49,17 @@ def run_script(path: str | Path, ranks: int, *arguments: str, timeout_s: float =
 @contextmanager
 def kept(command: list[str], variables: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """The command below a keeper, whose own output says how it ended; what the command prints comes as its errors."""
-    above = [sys.executable, "-S", "-E", str(keeper.__file__), str(os.getpid())]
     wanted, ours = os.pipe()  # as long as `ours` is open, the keeper keeps
     pipe = subprocess.PIPE
     try:
         with subprocess.Popen(
-            [*above, *command], env=variables, stdin=wanted, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+            below_keeper(command),
+            env=variables,
+            stdin=wanted,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            start_new_session=True,
         ) as process:
             yield process
     finally:

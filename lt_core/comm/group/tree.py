@@ -8,18 +8,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO
 
-from lt_core.comm import host
+from lt_core.comm import host, kept
 from lt_core.comm.folders import Folder
 from lt_core.comm.group.ears import Ears
 
 OUTSIDE = "it was ended from outside"
-KEEPER = Path(__file__).parents[1] / "keeper.py"
 
 
 class Tree:
@@ -35,11 +32,7 @@ class Tree:
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start torchrun with the keeper above it, which alone holds the folder's lock from now on."""
-        keeper = [sys.executable, "-S", "-E", str(KEEPER), str(os.getpid())]
-        self._process = subprocess.Popen(
-            [*keeper, *command], env={**environment, host.MARK: str(self._folder)}, pass_fds=[self._lock],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True,
-        )  # fmt: skip
+        self._process = kept.start(command, environment, Folder(self._folder, self._lock), self._log)
         os.close(self._lock)
         self._lock, self.keeper = -1, self._process.pid
         assert self._process.stdout
@@ -57,15 +50,7 @@ class Tree:
         """End every process."""
         self._closing.set()
         if self._process:
-            assert self._process.stdin
-            self._process.terminate()
-            self._process.stdin.close()
-            try:
-                self._process.wait(host.END_S + 1)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            host.end(lambda: host.marked(self._folder))  # there are some only where the keeper itself was ended
+            kept.end(self._process, self._folder)
 
     def close(self) -> None:
         """Close what is open, remove the folder; the ears are closed already."""
