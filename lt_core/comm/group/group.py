@@ -99,7 +99,9 @@ class Group:
         self.start(timeout_s)
 
     def stop(self) -> None:
-        """End the ranks, whatever they do; nothing is left of them."""
+        """End the ranks, whatever they do; nothing is left of them. Who runs a cell is told that they are no more."""
+        if standing := self._standing:
+            standing.members.end()  # before the lock, which a cell under way may hold for long
         self._end("")
 
     def _end(self, why: str) -> None:

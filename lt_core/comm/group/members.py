@@ -132,12 +132,17 @@ class Members:
             for r, death in self.deaths.items()
         ]
 
+    def end(self) -> None:
+        """End every process; any thread may call it."""
+        if os.getpid() == self._process:  # else a fork of the kernel: none of this is its own
+            self.tree.end()
+
     def close(self) -> None:
         """End every process, remove the folder, leave no descriptor open."""
-        if os.getpid() != self._process:  # a fork of the kernel: none of this is its own
+        if os.getpid() != self._process:
             return
         try:
-            self.tree.end()
+            self.end()
         finally:
             self.ears.close()
             self._socket.close(0)

@@ -1,5 +1,6 @@
 """Clause 5: on every way out all processes end and the folder goes, also grandchildren that set themselves apart."""
 
+import gc
 import os
 import select
 import signal
@@ -16,7 +17,7 @@ from lt_core.base.errors import RankError
 from lt_core.comm import folders, host
 from lt_core.comm.group import Group, find, stop_all
 from lt_core.comm.launch import AGENT
-from tests.comm.group.conftest import run
+from tests.comm.group.conftest import Seen, run
 
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[3]
@@ -76,10 +77,43 @@ def test_the_tree_is_as_it_is_drawn(group):
     assert {child.pid for child in torchrun.children()} == set(status.pids)
 
 
+def test_a_fork_of_the_kernel_ends_nothing(group):
+    """Its exit runs what the kernel's own would."""
+    run(group, "kept = 1")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            group.stop()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert run(group, "kept").values == {0: "1", 1: "1"}
+
+
+class Lines(list):
+    """Lines as they come; `heard`: once there is one."""
+
+    def __init__(self):
+        super().__init__()
+        self.heard = threading.Event()
+
+    def append(self, line):
+        super().append(line)
+        self.heard.set()
+
+
 def test_stop_ends_deaf_ranks_and_their_grandchildren(group):
     before, threads = open_files(), {thread.name for thread in threading.enumerate()}
     pids, folder = everybody(group)
-    group.stop()
+    seen, on = list[Seen](), Lines()
+    text = "import time\nprint('on')\ntime.sleep(60)"
+    cell = threading.Thread(target=lambda: seen.append(run(group, text, lines=on)))
+    cell.start()
+    assert on.heard.wait(10)
+    group.stop()  # from another thread, while a cell runs
+    cell.join(10)
+    assert str(seen.pop().error) == "the group is no more: it was ended from outside"
+    gc.collect()  # with its traceback goes what its frames had open
     assert gone(pids) and not folder.exists()
     assert host.marked(folder) == []
     assert not {path for path in open_files() - before if str(folder) in path}
