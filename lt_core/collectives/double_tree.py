@@ -32,7 +32,7 @@ from lt_core.collectives.compose import there_and_back
 from lt_core.collectives.rounds import ADD, Message, Round, of_rounds
 
 PIECES = 8  # of each tree's half: enough to fill it at a handful of ranks
-MOST = 256
+MOST = 64
 
 
 class Climb(NamedTuple):

@@ -125,7 +125,7 @@ def test_few_rounds_on_many_ranks():
 @pytest.mark.parametrize("nbytes", [10**4, 10**6, 10**8])
 def test_the_best_number_of_pieces(nbytes):
     best = double_tree.best_pieces(16, nbytes, OFFICE)
-    seconds = [double_tree.law_seconds(16, nbytes, OFFICE, pieces=pieces) for pieces in range(1, 300)]
+    seconds = [double_tree.law_seconds(16, nbytes, OFFICE, pieces=pieces) for pieces in range(1, double_tree.MOST + 1)]
     assert double_tree.law_seconds(16, nbytes, OFFICE, pieces=best) == min(seconds)
 
 
