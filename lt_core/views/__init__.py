@@ -12,12 +12,14 @@
 | courses | a number against time, a line a way of doing it | values by time |
 | curves | seconds against bytes, a line a way of doing it | seconds by bytes |
 | crossover | many laws over bytes, the fastest among them, dots of runs | seconds by bytes, stretches |
+| compression | error against bytes, a letter a method | Point a method |
 | guess | a guess as a dashed line across any of them | Figure |
 | explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
 | staleness | who used which version of the weights: a bar a gradient | Trace with marks of staleness |
 | stepper | a collective round by round: phases, chunk_words, chunks | Trace with chunk tables |
 """
 
+from lt_core.views.compression import Point, compression
 from lt_core.views.courses import courses
 from lt_core.views.crossover import crossover
 from lt_core.views.curves import curves
@@ -33,7 +35,9 @@ from lt_core.views.witnesses import Three, witnesses
 
 __all__ = [
     "Figure",
+    "Point",
     "Three",
+    "compression",
     "courses",
     "crossover",
     "curves",

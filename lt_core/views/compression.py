@@ -1,0 +1,139 @@
+"""Error against bytes on two logarithmic axes: a letter a method, and who gives the least error for so many bytes.
+
+error 10 |  A                       filled: what is lost is remembered; open: it is lost
+         |    . o B                 line: the frontier; what lies to its right and above it costs more and errs more
+      1  |________. C        :
+           10 kB   100 kB    1 MB   upright: what the exact mean sends
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, inf, isfinite, log10
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lt_core.base.errors import UserError
+from lt_core.base.units import bytes_text
+from lt_core.views.show import Figure
+from lt_core.views.style import BLUE, BOTTOM, CURVES, INK, PALE, bytes_ticks, escaped, sized, titled
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+LEGEND_ROW = 20  # pixels, of three names
+
+
+class Point(NamedTuple):
+    """What a method sends, how far the mean it gives is from the exact one, and whether it remembers what it lost."""
+
+    nbytes: int
+    error: float
+    feedback: bool = False
+
+
+def compression(points: Mapping[str, Point], dense_bytes: int = 0, *, title: str, under: str) -> Figure:
+    """The picture of up to 26 methods. dense_bytes: what the exact mean sends, an upright line; it has no error.
+
+    Errors: no point, more than letters, bytes or an error that have no place on logarithmic axes.
+    """
+    _check(points)
+    best = frontier(points)
+    fig = sized(_draw(points, best, dense_bytes), CURVES + LEGEND_ROW * ceil(len(points) / 3))
+    sizes = [p.nbytes for p in points.values()] + [dense_bytes] * bool(dense_bytes)
+    fig.update_xaxes(**bytes_ticks(*_decades(sizes)), title_text="bytes a rank sends")
+    fig.update_yaxes(**_ticks(*_decades([p.error for p in points.values()])), showgrid=True, title_text="error")
+    fig.update_layout(margin_b=BOTTOM + LEGEND_ROW * ceil(len(points) / 3))
+    return Figure(titled(fig, title, under), _words(title, points, best, dense_bytes), rows=_rows(points, best))
+
+
+def frontier(points: Mapping[str, Point]) -> list[str]:
+    """The methods that nobody beats in both, from few bytes to many."""
+    best, least = [], inf
+    for name, point in sorted(points.items(), key=lambda item: item[1][:2]):
+        if point.error < least:
+            best.append(name)
+            least = point.error
+    return best
+
+
+def _check(points: Mapping[str, Point]) -> None:
+    if not 1 <= len(points) <= len(ascii_uppercase):
+        raise UserError("methods that have a letter each", f"{len(points)} of them", f"1 to {len(ascii_uppercase)}")
+    for name, point in points.items():
+        if not (point.nbytes > 0 and 0 < point.error < inf and isfinite(point.error)):
+            raise UserError(
+                f"{name} has no place on logarithmic axes", f"{point.nbytes} bytes, error {point.error:g}", "above 0"
+            )
+
+
+def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) -> go.Figure:
+    import plotly.graph_objects as go
+
+    fig = go.Figure()
+    line = {"color": PALE, "width": 2, "dash": "dot", "shape": "hv"}
+    along = [points[name] for name in best]
+    fig.add_scatter(
+        x=[p.nbytes for p in along],
+        y=[p.error for p in along],
+        mode="lines",
+        line=line,
+        name="frontier",
+        hoverinfo="skip",
+    )
+    for letter, (name, point) in zip(ascii_uppercase, points.items()):
+        mark = {
+            "symbol": "circle" if point.feedback else "circle-open",
+            "size": 13,
+            "color": BLUE,
+            "line": {"width": 2},
+        }
+        hover = f"{name}: {bytes_text(point.nbytes)}, error {point.error:.3g}"
+        fig.add_scatter(
+            x=[point.nbytes], y=[point.error], mode="markers+text", marker=mark, text=[letter], hovertext=escaped(hover),
+            hoverinfo="text", textposition="top right", textfont={"size": 14, "color": INK}, cliponaxis=False,
+            name=escaped(f"{letter} {name}"),
+        )  # fmt: skip
+    if dense_bytes:
+        fig.add_vline(x=dense_bytes, line={"color": INK, "width": 1, "dash": "dash"})
+        fig.add_annotation(
+            x=log10(dense_bytes), y=1, yref="paper", text="exact mean", xanchor="right", xshift=-4, showarrow=False
+        )
+    return fig
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    low, high = floor(log10(min(values))), ceil(log10(max(values)))
+    return low, max(high, low + 1)
+
+
+def _ticks(lowest: int, highest: int) -> dict[str, Any]:
+    values = [10.0**k for k in range(lowest, highest + 1)]
+    ends = [lowest - 0.1, highest + 0.1]
+    texts = [f"{v:g}" for v in values]
+    return {"type": "log", "tickvals": values, "ticktext": texts, "minor_ticks": "", "range": ends}
+
+
+def _words(title: str, points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) -> str:
+    first, last = points[best[0]], points[best[-1]]
+    ends = f"from {best[0]}, {first.nbytes:,} bytes and an error of {first.error:.3g},"
+    said = [f"{title}.", f"{len(points)} methods, {len(best)} of them on the frontier:"]
+    said += [f"{ends} to {best[-1]}, {last.nbytes:,} bytes and {last.error:.3g}."] if len(best) > 1 else [f"{best[0]}."]
+    beaten = [name for name in points if name not in best]
+    said += [f"More bytes and more error than another: {', '.join(beaten)}."] if beaten else []
+    said += [f"The exact mean sends {dense_bytes:,} bytes."] if dense_bytes else []
+    return " ".join(said)
+
+
+def _rows(points: Mapping[str, Point], best: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    lines = [
+        (
+            f"{letter} {name}",
+            f"{p.nbytes:,}",
+            f"{p.error:.3g}",
+            "yes" if p.feedback else "no",
+            "yes" if name in best else "",
+        )
+        for letter, (name, p) in zip(ascii_uppercase, points.items())
+    ]
+    return (("method", "bytes", "error", "feedback", "frontier"), *lines)

@@ -1,0 +1,60 @@
+"""Error against bytes: a letter a method, filled where it remembers, a frontier of those that nobody beats in both."""
+
+import pytest
+
+from lt_core.base.errors import UserError
+from lt_core.views import Point, compression
+from lt_core.views.compression import frontier
+
+POINTS = {
+    "half": Point(840_000, 1e-4),
+    "one bit": Point(60_000, 0.6, feedback=True),
+    "top-k": Point(100_000, 0.8, feedback=True),
+    "sign <1": Point(60_000, 0.7),
+}
+
+
+def drawn(points=None, **how):
+    return compression(points or POINTS, **how, title="Who errs least", under="one gradient, 4 ranks")
+
+
+def test_the_frontier_is_whom_nobody_beats_in_both():
+    assert frontier(POINTS) == ["one bit", "half"]
+    assert frontier({"a": Point(1, 2.0), "b": Point(1, 2.0)}) == ["a"]
+
+
+def test_each_method_has_a_letter_and_a_mark_which_says_whether_it_remembers():
+    line, *marks = drawn().figure.data
+    assert [(t.text[0], t.marker.symbol) for t in marks] == [
+        ("A", "circle-open"), ("B", "circle"), ("C", "circle"), ("D", "circle-open"),
+    ]  # fmt: skip
+    assert [t.name for t in marks][3] == "D sign &lt;1" and list(line.x) == [60_000, 840_000]
+
+
+def test_axes_are_logarithmic_and_the_exact_mean_stands_upright():
+    figure = drawn(dense_bytes=2_500_000).figure
+    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+    assert figure.layout.shapes[0].x0 == 2_500_000 and "10 MB" in figure.layout.xaxis.ticktext
+    assert list(figure.layout.yaxis.ticktext) == ["0.0001", "0.001", "0.01", "0.1", "1"]
+
+
+def test_the_words_come_from_the_points():
+    words = drawn(dense_bytes=2_500_000).words
+    assert "from one bit, 60,000 bytes and an error of 0.6, to half, 840,000 bytes and 0.0001." in words
+    assert "More bytes and more error than another: top-k, sign <1. The exact mean sends 2,500,000 bytes." in words
+    assert drawn({"only": Point(7, 1.0)}).words == "Who errs least. 1 methods, 1 of them on the frontier: only."
+    assert drawn().rows[2] == ("B one bit", "60,000", "0.6", "yes", "yes")
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        ({str(k): Point(1, 1.0) for k in range(27)}, "methods that have a letter each; got 27 of them"),
+        ({"exact": Point(10, 0.0)}, "exact has no place on logarithmic axes; got 10 bytes, error 0; expected above 0"),
+        ({"silent": Point(0, 1.0)}, "silent has no place on logarithmic axes; got 0 bytes"),
+        ({"lost": Point(1, float("inf"))}, "lost has no place"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named(points, words):
+    with pytest.raises(UserError, match=words):
+        drawn(points)
