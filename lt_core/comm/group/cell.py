@@ -17,6 +17,7 @@ class Cell(NamedTuple):
     """Code for ranks. `ranks`: which run it (all); `given`: objects they get by name; `wanted`: names they give back.
 
     `timeout_s`: the longest that a rank may wait in one collective; the cell as a whole may last as long as it likes.
+    `name`: what tracebacks call it; each cell has one of its own, so that an earlier one's functions show their lines.
     """
 
     text: str
