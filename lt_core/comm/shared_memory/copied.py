@@ -9,6 +9,7 @@ Tensors are flat; those of an all-to-all are bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,24 +27,61 @@ def small_all_reduce(phases: Phases, x: Tensor) -> None:
     add(x, [stage[:elements] for stage in stages])
 
 
+class Part(NamedTuple):
+    """A part of a tensor, the stages it is shown on, and how it is cut in chunks, one for each rank."""
+
+    x: Tensor
+    stages: list[Tensor]
+    cuts: list[slice]
+
+
 def all_reduce(phases: Phases, x: Tensor) -> None:
-    """`x` becomes the sum: of each part every rank adds up its chunk and takes the other chunks from their ranks."""
-    rank, size = phases.rank, phases.size
-    for part in torch.split(x, _elements(phases, x)):
-        stages = [stage[: part.numel()] for stage in phases.stages(x.dtype)]
-        cuts = [slice(*bounds(part.numel(), r, size)) for r in range(size)]
-        mine, own = stages[rank], cuts[rank]
-        mine[: own.start].copy_(part[: own.start])
-        mine[own.stop :].copy_(part[own.stop :])
+    """`x` becomes the sum: of each part every rank adds up its chunk and takes the other chunks from their ranks.
+
+    One meeting a part:   show 0 | add up 0, show 1 | add up 1, take 0, show 2 | add up 2, take 1, show 3 | ...
+    """
+    count = -(-x.numel() // _elements(phases, x))
+    first, *rest = torch.split(x, -(-x.numel() // count))
+    cuts = [slice(*bounds(first.numel(), rank, phases.size)) for rank in range(phases.size)]
+    shown, summed = _show(phases, first, cuts), None
+    for part in [*rest, None]:
         phases.meet()
-        shown = [(part if r == rank else stage)[own] for r, stage in enumerate(stages)]
-        for total, target, *chunks in blocks([mine[own], part[own], *shown]):
-            add(total, chunks)
-            target.copy_(total)
-        phases.meet()
-        for r, cut in enumerate(cuts):
-            if r != rank:
-                part[cut].copy_(stages[r][cut])
+        _add_up(phases, shown)
+        if summed:
+            _take(phases, summed)
+        summed = shown
+        if part is not None:
+            shown = _show(phases, part, cuts)
+    phases.meet()
+    _take(phases, shown)
+
+
+def _show(phases: Phases, x: Tensor, cuts: list[slice]) -> Part:
+    """Copy the chunks that others add up onto our stage; our own stays free, for its sum.
+
+    All parts are cut alike: while these are written, others take the sums of the part before last there.
+    """
+    stages = [stage[: x.numel()] for stage in phases.stages(x.dtype)]
+    own = cuts[phases.rank]
+    stages[phases.rank][: own.start].copy_(x[: own.start])
+    stages[phases.rank][own.stop :].copy_(x[own.stop :])
+    return Part(x, stages, cuts)
+
+
+def _add_up(phases: Phases, part: Part) -> None:
+    """Sum our chunk, for us and for the others."""
+    own, mine = part.cuts[phases.rank], part.stages[phases.rank]
+    shown = [(part.x if stage is mine else stage)[own] for stage in part.stages]
+    for total, target, *chunks in blocks([mine[own], part.x[own], *shown]):
+        add(total, chunks)
+        target.copy_(total)
+
+
+def _take(phases: Phases, part: Part) -> None:
+    """Copy the other sums from their ranks' stages."""
+    for rank, cut in enumerate(part.cuts):
+        if rank != phases.rank:
+            part.x[cut].copy_(part.stages[rank][cut])
 
 
 def reduce_scatter(phases: Phases, out: Tensor, x: Tensor) -> None:
