@@ -90,9 +90,9 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
         }
         hover = f"{name}: {bytes_text(point.nbytes)}, error {point.error:.3g}"
         fig.add_scatter(
-            x=[point.nbytes], y=[point.error], mode="markers+text", marker=mark, text=[letter], hovertext=escaped(hover),
-            hoverinfo="text", textposition="top right", textfont={"size": 14, "color": INK}, cliponaxis=False,
-            name=escaped(f"{letter} {name}"),
+            x=[point.nbytes], y=[point.error], mode="markers+text", marker=mark, name=escaped(f"{letter} {name}"),
+            text=[letter], textposition="top right", textfont={"size": 14, "color": INK}, cliponaxis=False,
+            hovertext=escaped(hover), hoverinfo="text",
         )  # fmt: skip
     if dense_bytes:
         fig.add_vline(x=dense_bytes, line={"color": INK, "width": 1, "dash": "dash"})

@@ -9,6 +9,8 @@ from lt_core.teaching import check
 from lt_core.teaching.checks import (
     EXERCISES,
     choice_answers,
+    compress_answers,
+    compress_wrong,
     here,
     ring_answers,
     ring_wrong,
@@ -18,8 +20,14 @@ from lt_core.teaching.checks import (
     start_wrong,
 )
 
-RIGHT = {**start_answers.RIGHT, **ring_answers.RIGHT, **choice_answers.RIGHT, **stale_answers.RIGHT}
-WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG, **choice_answers.WRONG, **stale_wrong.WRONG}
+RIGHT = {
+    **start_answers.RIGHT,
+    **ring_answers.RIGHT,
+    **choice_answers.RIGHT,
+    **stale_answers.RIGHT,
+    **compress_answers.RIGHT,
+}
+WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG, **choice_answers.WRONG, **stale_wrong.WRONG, **compress_wrong.WRONG}
 REAL = "real processes"
 ON_THREADS = [(name, answer) for name in WRONG for answer in WRONG[name] if answer.refused_by != REAL]
 HANG = {"all send first", "waits for a flag"}
