@@ -22,7 +22,7 @@ from traitlets import Any
 from traitlets.config import Config
 
 from benchmarks.rows import Row, compare, printed, seconds
-from lt_core.comm import host
+from lt_core.comm import host, limits
 from lt_core.comm.group import Group
 from lt_core.magics.torchrun import Torchrun
 
@@ -120,7 +120,7 @@ class Peer:
         assert values == [float(ELEMENTS * self._size)] * self._size
 
     def __enter__(self) -> Self:
-        options = {"OMP_NUM_THREADS": str(max(1, host.cores() // self._size)), "GLOO_SOCKET_IFNAME": host.loopback()}
+        options = {"OMP_NUM_THREADS": str(max(1, limits.cores() // self._size)), "GLOO_SOCKET_IFNAME": host.loopback()}
         os.environ |= options
         self._client = self._cluster.start_and_connect_sync()
         self._view = self._client[:]

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from lt_core.base.errors import Deadline, RankError, UserError
-from lt_core.comm import folders, host, launch, rank_main, rendezvous, world
+from lt_core.comm import folders, host, launch, limits, rank_main, rendezvous, world
 from lt_core.comm.control import served
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +142,7 @@ def test_what_ranks_print_is_passed_on_line_by_line(seen):
 def test_a_rank_finds_its_place(seen):
     for rank, result in enumerate(seen[0]):
         assert result["torch"] == (rank, 2)
-        assert result["threads"] == str(max(1, host.cores() // 2))
+        assert result["threads"] == str(max(1, limits.cores() // 2))
         assert result["input"] == ""
         assert result["nested"].startswith("a rank cannot launch ranks; try: comm.subset(ranks)")
         assert result["world"].startswith("world() stands inside a launch")

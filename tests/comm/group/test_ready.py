@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from lt_core.base.errors import Deadline, UserError
-from lt_core.comm import folders, host, rendezvous
+from lt_core.comm import folders, host, limits, rendezvous
 from lt_core.comm.group import Group
 from lt_core.comm.group.world import World
 from lt_core.comm.groups import GLOO_THREAD
@@ -40,7 +40,7 @@ def test_sockets_that_listen(group, cell):
 
 
 def test_ranks_share_the_cores_and_meet_on_the_loopback(cell):
-    threads, interface = max(1, host.cores() // 2), host.loopback()
+    threads, interface = max(1, limits.cores() // 2), host.loopback()
     names = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "MASTER_PORT", "TORCHELASTIC_MAX_RESTARTS")
     seen = cell(f"import os\n[os.environ[name] for name in {names}]")
     assert eval(seen.values[0]) == [str(threads), interface, "1", "0"]  # port 1: nobody listens there
