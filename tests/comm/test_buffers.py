@@ -8,8 +8,10 @@ from lt_core.base.errors import RankError
 from lt_core.comm.buffers import allocate, free
 from lt_core.comm.shaped import shaped
 from lt_core.comm.threads import run
+from tests.sharing import on_all
 
 
+@on_all
 def test_a_buffer_is_zeros(ranks):
     def fn(comm):
         x, none = allocate(comm, 5, torch.int64), allocate(comm, 0)
