@@ -44,7 +44,9 @@ def compression(points: Mapping[str, Point], dense_bytes: int = 0, *, title: str
     fig.update_xaxes(**bytes_ticks(*_decades(sizes)), title_text="bytes a rank sends")
     fig.update_yaxes(**_ticks(*_decades([p.error for p in points.values()])), showgrid=True, title_text="error")
     fig.update_layout(margin_b=BOTTOM + LEGEND_ROW * ceil(len(points) / 3))
-    return Figure(titled(fig, title, under), _words(title, points, best, dense_bytes), rows=_rows(points, best))
+    errors = ", ".join(f"{name} {points[name].error:.3g}" for name in points)  # the last digits are a machine's own
+    words = _words(title, points, best, dense_bytes)
+    return Figure(titled(fig, title, under), words, f"Errors: {errors}.", _rows(points, best))
 
 
 def frontier(points: Mapping[str, Point]) -> list[str]:
@@ -115,14 +117,16 @@ def _ticks(lowest: int, highest: int) -> dict[str, Any]:
 
 
 def _words(title: str, points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) -> str:
-    first, last = points[best[0]], points[best[-1]]
-    ends = f"from {best[0]}, {first.nbytes:,} bytes and an error of {first.error:.3g},"
-    said = [f"{title}.", f"{len(points)} methods, {len(best)} of them on the frontier:"]
-    said += [f"{ends} to {best[-1]}, {last.nbytes:,} bytes and {last.error:.3g}."] if len(best) > 1 else [f"{best[0]}."]
+    said = [f"{title}.", f"{len(points)} methods, bytes a rank sends from {_sent(points, best[0])}"]
+    said += [f"to {_sent(points, best[-1])} along the frontier of {len(best)}."] if len(best) > 1 else ["alone."]
     beaten = [name for name in points if name not in best]
     said += [f"More bytes and more error than another: {', '.join(beaten)}."] if beaten else []
-    said += [f"The exact mean sends {dense_bytes:,} bytes."] if dense_bytes else []
+    said += [f"The exact mean sends {dense_bytes:,}."] if dense_bytes else []
     return " ".join(said)
+
+
+def _sent(points: Mapping[str, Point], name: str) -> str:
+    return f"{points[name].nbytes:,} ({name})"
 
 
 def _rows(points: Mapping[str, Point], best: Sequence[str]) -> tuple[tuple[str, ...], ...]:

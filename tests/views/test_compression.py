@@ -39,10 +39,11 @@ def test_axes_are_logarithmic_and_the_exact_mean_stands_upright():
 
 
 def test_the_words_come_from_the_points():
-    words = drawn(dense_bytes=2_500_000).words
-    assert "from one bit, 60,000 bytes and an error of 0.6, to half, 840,000 bytes and 0.0001." in words
-    assert "More bytes and more error than another: top-k, sign <1. The exact mean sends 2,500,000 bytes." in words
-    assert drawn({"only": Point(7, 1.0)}).words == "Who errs least. 1 methods, 1 of them on the frontier: only."
+    figure = drawn(dense_bytes=2_500_000)
+    assert "from 60,000 (one bit) to 840,000 (half) along the frontier of 2." in figure.words
+    assert "More bytes and more error than another: top-k, sign <1. The exact mean sends 2,500,000." in figure.words
+    assert figure.times == "Errors: half 0.0001, one bit 0.6, top-k 0.8, sign <1 0.7."
+    assert drawn({"only": Point(7, 1.0)}).words.endswith("1 methods, bytes a rank sends from 7 (only) alone.")
     assert drawn().rows[2] == ("B one bit", "60,000", "0.6", "yes", "yes")
 
 
