@@ -9,10 +9,12 @@ from typer.testing import CliRunner
 
 from lt_core.cli import grade
 from lt_core.cli.main import app
+from lt_core.teaching.checks import EXERCISES
 from lt_core.teaching.grading import graded
 from lt_core.teaching.grading.graded import Grade
 
-NAMES_20 = ["20.reduce_scatter", "20.all_gather", "20.all_reduce"]
+NAMES_20 = [name for name in EXERCISES if name.startswith("20.")]
+WITH_EXERCISES = ", ".join(sorted({name[:2] for name in EXERCISES}))
 
 
 def called(*words):
@@ -66,7 +68,7 @@ def test_no_cell_is_a_formula_and_none_is_endless(folder, asked):
 def test_who_watches_sees_progress_and_what_was_passed_over(folder, asked):
     lines = called(folder, "--seed", 7).stderr.splitlines()
     assert lines[:3] == [
-        f"passed over: {folder}/notes.ipynb: its name is not that of a lab with exercises (00, 20)",
+        f"passed over: {folder}/notes.ipynb: its name is not that of a lab with exercises ({WITH_EXERCISES})",
         "3 notebooks; --seed 7 draws the same numbers again",
         "[1/3] alice, 20.reduce_scatter",
     ]
@@ -92,7 +94,7 @@ def test_options(folder, asked):
     [
         (["nowhere"], 1, "ltlab grade: there is no folder nowhere; expected a folder of notebooks"),
         (["."], 1, "ltlab grade: no notebook to grade in .; expected NAME/00_slug.ipynb or NAME_00_slug.ipynb"),
-        ([".", "--lab", "99"], 2, "lab '99' has no exercises; those that have: 00, 20"),
+        ([".", "--lab", "99"], 2, f"lab '99' has no exercises; those that have: {WITH_EXERCISES}"),
         ([".", "--limit", "0"], 2, "--limit 0 leaves no time; expected more than 0 seconds; try: --limit 90"),
         ([], 2, "Missing argument"),
     ],

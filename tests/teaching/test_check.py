@@ -283,6 +283,9 @@ def test_every_exercise_says_how_it_is_called():
         "20.all_gather": "all_gather(comm, y)",
         "20.all_reduce": "all_reduce(comm, x)",
         "20.choose": "choose(p, n, wire)",
+        "22.may_start": "may_start(clocks, rank, slack)",
+        "22.eager_round": "eager_round(weights, came, late)",
+        "22.step_for": "step_for(workers, curvature)",
     }
 
 
