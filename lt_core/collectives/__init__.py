@@ -34,7 +34,7 @@ to file is who talks to whom, and the law that follows from it. An all-reduce is
 
 from lt_core.collectives import basic, double_tree, doubling, halving, hierarchical, naive, native, ring, torus, tree
 from lt_core.collectives.buffers import Scratch
-from lt_core.collectives.choose import ALGORITHMS, choose, crossovers, simulated
+from lt_core.collectives.choose import ALGORITHMS, choices, choose, crossovers, simulated
 from lt_core.collectives.fusion import Pool
 from lt_core.collectives.machine import Prepared, all_reduce, run
 from lt_core.collectives.reducer import Mean, Reduced, Reducer
@@ -52,6 +52,7 @@ __all__ = [
     "Scratch",
     "all_reduce",
     "basic",
+    "choices",
     "choose",
     "chunk_table",
     "crossovers",

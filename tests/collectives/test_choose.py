@@ -8,6 +8,7 @@ from lt_core.base.cluster import KITCHEN, OFFICE, RACK, SHOEBOX, Cluster
 from lt_core.base.errors import UserError
 from lt_core.collectives import ALGORITHMS, choose, crossovers, double_tree, doubling, hierarchical, naive, ring, torus
 from lt_core.collectives.choose import choices, simulated
+from tests.test_laws import CASES, summed
 
 
 def together(size, wire=OFFICE):
@@ -26,6 +27,11 @@ def test_no_law_is_below_the_chosen_one(size, nbytes):
     assert (
         simulated(chosen.schedule().check(), together(size), nbytes).makespan_s() <= chosen.seconds * (1 + 1e-6) + 1e-7
     )
+
+
+def test_every_all_reduce_of_the_laws_can_be_chosen():
+    named = {case.module.rsplit(".")[-1] for case in CASES if case.right is summed}
+    assert {module.__name__.rsplit(".")[-1] for module in ALGORITHMS.values()} == named
 
 
 def test_small_tensors_and_large_ones_powers_of_two_and_others():
