@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-from lt_core.comm.comm import Comm
+from lt_core.base.traffic import Traffic
+
+
+class Counted(Protocol):
+    """What counts."""
+
+    traffic: Traffic
 
 
 @contextmanager
-def uncounted(comm: Comm) -> Iterator[None]:
+def uncounted(comm: Counted) -> Iterator[None]:
     """Take what is sent inside out of `comm.traffic` again. Nothing else may use the communicator meanwhile."""
     before = comm.traffic.copy()
     try:

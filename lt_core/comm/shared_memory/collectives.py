@@ -13,6 +13,7 @@ from torch import Tensor
 from lt_core.base.errors import Mismatch
 from lt_core.comm.checks import overlap
 from lt_core.comm.shared_memory import copied, in_place
+from lt_core.comm.shared_memory.growth import Growth
 from lt_core.comm.shared_memory.phases import Phases
 from lt_core.comm.shared_memory.slots import NOWHERE, Slots
 
@@ -22,8 +23,8 @@ SMALL_BYTES = 64 << 10  # up to here a second meeting costs more than adding up 
 class Collectives:
     """The collectives of one rank, run one after the other."""
 
-    def __init__(self, phases: Phases, slots: Slots) -> None:
-        self._phases, self._slots = phases, slots
+    def __init__(self, phases: Phases, slots: Slots, growth: Growth) -> None:
+        self._phases, self._slots, self._growth = phases, slots, growth
 
     def barrier(self) -> None:
         """Hold until every rank is here."""
@@ -37,6 +38,7 @@ class Collectives:
         elif views := self._views(flat):
             in_place.all_reduce(self._phases, views)
         else:
+            self._growth.fit(flat.nbytes)
             copied.all_reduce(self._phases, flat)
 
     def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
@@ -45,6 +47,7 @@ class Collectives:
         if views := self._views(flat, _apart(total, flat[self._phases.rank * total.numel() :], flat)):
             in_place.reduce_scatter(self._phases, total, views)
         else:
+            self._growth.fit(flat.nbytes)
             copied.reduce_scatter(self._phases, total, flat)
 
     def all_gather(self, out: Tensor, x: Tensor) -> None:
@@ -53,6 +56,7 @@ class Collectives:
         if views := self._views(flat, _apart(flat, whole[self._phases.rank * flat.numel() :], whole)):
             in_place.all_gather(self._phases, whole, views)
         else:
+            self._growth.fit(flat.nbytes)
             copied.all_gather(self._phases, whole, flat)
 
     def broadcast(self, x: Tensor, root: int) -> None:
@@ -61,6 +65,7 @@ class Collectives:
         if views := self._views(flat):
             in_place.broadcast(self._phases, flat, views[root], root)
         else:
+            self._growth.fit(flat.nbytes)
             copied.broadcast(self._phases, flat, root)
 
     def all_to_all(self, out: Tensor, x: Tensor, come: Sequence[int], go: Sequence[int]) -> None:

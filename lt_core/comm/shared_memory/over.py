@@ -17,10 +17,12 @@ def over(comm: Comm, stage_bytes: int | None = None) -> Comm:
     """
     if comm.rank < 0:
         return comm
-    stage_bytes = stage_bytes or int(notes(comm, str(fitting_stage(comm.size, names.free_bytes())))[0])
+    fitting = fitting_stage(comm.size, names.free_bytes())
+    told = [note.split() for note in notes(comm, f"{fitting} {comm.size > limits.cores()}")]
+    stage_bytes = stage_bytes or int(told[0][0])
     memory, why = share(comm, room_bytes(comm.size, stage_bytes), range(comm.size))
     if memory is None:
         say(comm, f"ranks talk over {comm.backend}: {why}")
         return comm
-    family = Family(crowded=comm.size > limits.cores(), messages=[])
+    family = Family(crowded="True" in [crowded for _, crowded in told], messages=[])
     return SharedMemory(Room(memory, comm.size, stage_bytes), comm.rank, comm.timeout_s, family, comm)

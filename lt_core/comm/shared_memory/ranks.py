@@ -19,6 +19,7 @@ from lt_core.comm.comm import Comm, Ends
 from lt_core.comm.outside import Outside
 from lt_core.comm.shared_memory.collectives import Collectives
 from lt_core.comm.shared_memory.ending import Ending
+from lt_core.comm.shared_memory.growth import Growth
 from lt_core.comm.shared_memory.lane import Begun, Lane
 from lt_core.comm.shared_memory.messages import Messages, Moving
 from lt_core.comm.shared_memory.phases import Phases
@@ -63,7 +64,7 @@ class SharedMemory(Verbs):
         looks, unknown = 0 if family.crowded else LOOKS, [(0, "")] * room.size
         self._peers = Peers(rank, looks, self._ending.reason, family.step, unknown)
         self._phases = Phases(room, self._peers)
-        self._collectives = Collectives(self._phases, self._slots)
+        self._collectives = Collectives(self._phases, self._slots, Growth(self._phases, family.crowded))
         self.barrier()  # all have said who they are
         pids = [room.words[room.word(r, PID)] for r in range(room.size)]
         self._peers.lives[:] = [(pid, host.life(pid)) for pid in pids]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lt_core.comm.shared_memory.names import HEADER_BYTES
 
-STAGES_BYTES = [1 << power for power in range(22, 16, -1)]  # of a stage: the larger, the fewer meetings
+STAGES_BYTES = [1 << power for power in range(20, 16, -1)]  # of a stage to begin with: it stays in a core's cache
 SHARE = 64  # a room takes at most such a part of what is free
 OUTBOX_BYTES = 1 << 20
 SLOTS = 4  # pieces of a link that may be on their way
@@ -31,15 +31,19 @@ class Room:
     """The memory of a group of `size`, seen by one of its ranks."""
 
     def __init__(self, memory: mmap.mmap, size: int, stage_bytes: int) -> None:
-        self.size, self.stage_bytes = size, stage_bytes
+        self.size = size
         self.words = memoryview(memory)[HEADER_BYTES:].cast("q")
         self._memory, self._page = memory, _page_bytes(size)
-        stages = HEADER_BYTES + size * self._page
-        self._stages = [
-            [self._bytes(stages + (half * size + r) * stage_bytes, stage_bytes) for r in range(size)] for half in (0, 1)
-        ]
-        self._outboxes = stages + 2 * size * stage_bytes
-        self._typed: dict[torch.dtype, list[list[Tensor]]] = {torch.uint8: self._stages}
+        outboxes = HEADER_BYTES + size * self._page
+        self._outboxes = outboxes
+        self.restage(memory, stage_bytes, outboxes + size * OUTBOX_BYTES)
+
+    def restage(self, memory: mmap.mmap, stage_bytes: int, offset: int) -> None:
+        """Have the stages in that memory, from `offset` on."""
+        self.stage_bytes = stage_bytes
+        places = [[offset + (half * self.size + rank) * stage_bytes for rank in range(self.size)] for half in (0, 1)]
+        stages = [[_bytes(memory, place, stage_bytes) for place in half] for half in places]
+        self._typed: dict[torch.dtype, list[list[Tensor]]] = {torch.uint8: stages}
 
     def word(self, rank: int, field: int) -> int:
         """The place of a number of a rank's page."""
@@ -48,7 +52,7 @@ class Room:
     def stages(self, dtype: torch.dtype) -> list[list[Tensor]]:
         """The two stages of each rank, as elements: `[half][rank]`."""
         if dtype not in self._typed:
-            self._typed[dtype] = [[stage.view(dtype) for stage in half] for half in self._stages]
+            self._typed[dtype] = [[stage.view(dtype) for stage in half] for half in self._typed[torch.uint8]]
         return self._typed[dtype]
 
     def row(self, rank: int, parity: int) -> int:
@@ -64,7 +68,7 @@ class Room:
         nbytes = slot_bytes(self.size)
         lane = receiver - (receiver > sender)
         first = self._outboxes + sender * OUTBOX_BYTES + lane * SLOTS * nbytes
-        return [self._bytes(first + slot * nbytes, nbytes) for slot in range(SLOTS)]
+        return [_bytes(self._memory, first + slot * nbytes, nbytes) for slot in range(SLOTS)]
 
     def text(self, rank: int) -> str:
         """What a rank wrote as the reason of the end."""
@@ -78,9 +82,6 @@ class Room:
 
     def _text_at(self, rank: int) -> int:
         return HEADER_BYTES + (rank + 1) * self._page - TEXT_BYTES
-
-    def _bytes(self, offset: int, nbytes: int) -> Tensor:
-        return torch.frombuffer(self._memory, dtype=torch.uint8, offset=offset, count=nbytes)
 
 
 def room_bytes(size: int, stage_bytes: int) -> int:
@@ -102,3 +103,7 @@ def slot_bytes(size: int) -> int:
 def _page_bytes(size: int) -> int:
     words = 3 * _LINE + 2 * size + size * _LINK
     return -(-(8 * words + TEXT_BYTES) // 4096) * 4096
+
+
+def _bytes(memory: mmap.mmap, offset: int, nbytes: int) -> Tensor:
+    return torch.frombuffer(memory, dtype=torch.uint8, offset=offset, count=nbytes)

@@ -12,10 +12,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import torch
+from torch import Tensor
 
 from lt_core.base.errors import Mismatch
+from lt_core.base.traffic import Traffic
 from lt_core.comm.comm import Comm
 from lt_core.comm.shared_memory import names
 from lt_core.comm.uncounted import uncounted
@@ -23,7 +26,19 @@ from lt_core.comm.uncounted import uncounted
 NOTE_BYTES = 256
 
 
-def share(comm: Comm, nbytes: int, members: Sequence[int]) -> tuple[mmap.mmap | None, str]:
+class Told(Protocol):
+    """A group whose ranks can tell each other something: a communicator, or what stands for it in a collective."""
+
+    rank: int
+    size: int
+    traffic: Traffic
+
+    def all_gather(self, out: Tensor, x: Tensor) -> None:
+        """`out` becomes every rank's `x`, by rank."""
+        ...
+
+
+def share(comm: Told, nbytes: int, members: Sequence[int]) -> tuple[mmap.mmap | None, str]:
     """`nbytes` of memory that the members have in common, or why they have none; every rank of `comm` calls it.
 
     All get the same answer; who is no member gets no memory. Errors: `Mismatch`, where ranks ask for different sizes.
@@ -40,7 +55,7 @@ def share(comm: Comm, nbytes: int, members: Sequence[int]) -> tuple[mmap.mmap | 
     return (None, first) if first else (memory, "")
 
 
-def notes(comm: Comm, text: str) -> list[str]:
+def notes(comm: Told, text: str) -> list[str]:
     """What every rank has to say, in at most 256 bytes."""
     mine = torch.frombuffer(bytearray(text.encode()[:NOTE_BYTES].ljust(NOTE_BYTES, b"\0")), dtype=torch.uint8)
     out = torch.empty(comm.size * NOTE_BYTES, dtype=torch.uint8)

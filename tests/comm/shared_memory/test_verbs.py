@@ -429,9 +429,27 @@ def test_who_does_not_come_is_named_when_time_is_up(verb):
 
 
 def test_a_room_is_a_small_part_of_what_is_free():
-    assert fitting_stage(8, 1 << 40) == 4 << 20 == STAGES_BYTES[0]
+    assert fitting_stage(8, 1 << 40) == 1 << 20 == STAGES_BYTES[0]
     assert fitting_stage(8, 64 << 20) == 128 << 10 == STAGES_BYTES[-1]
-    assert 64 * room_bytes(4, fitting_stage(4, 1 << 31)) <= 1 << 31 and fitting_stage(4, 1 << 31) == 2 << 20
+    assert 64 * room_bytes(4, fitting_stage(4, 1 << 31)) <= 1 << 31 and fitting_stage(4, 1 << 31) == 1 << 20
+
+
+def grown(comm):
+    before = comm._phases.room.stage_bytes
+    comm._collectives._growth._grows = True  # as where ranks share cores
+    xs = [values(rank, 400_000) for rank in range(comm.size)]
+    right = same(total(xs), _all_reduced(comm, xs[comm.rank].clone()))
+    return right, comm._phases.room.stage_bytes // before, summed(comm, WAYS[:1])
+
+
+def test_stages_grow_where_ranks_share_cores():
+    for right, times, sums in run(grown, 3):
+        assert (right, times, all(sums)) == (True, 4, True)
+
+
+def test_stages_that_find_no_room_stay(monkeypatch):
+    monkeypatch.setattr(names, "free_bytes", lambda: 60 << 20)
+    assert [(right, times) for right, times, _ in run(grown, 2)] == [(True, 1)] * 2
 
 
 def test_what_is_freed_is_a_plain_tensor():
