@@ -12,7 +12,6 @@ from lt_core.comm.shared_memory import copied, names
 from lt_core.comm.shared_memory.phases import Phases
 from lt_core.comm.shared_memory.segment import notes, share
 
-PARTS = 2  # in which a tensor is copied, until stages are the largest
 LARGEST_BYTES = 16 << 20
 SHARE = 16  # stages take at most such a part of what is free
 
@@ -35,8 +34,8 @@ class Growth:
         self._phases, self._grows = phases, crowded
 
     def fit(self, nbytes: int) -> None:
-        """See that a tensor of so many bytes crosses in few parts, if there is room for that."""
-        stage_bytes = min(LARGEST_BYTES, 1 << (nbytes // PARTS - 1).bit_length())
+        """See that a tensor of so many bytes crosses at once, or in large parts, if there is room for that."""
+        stage_bytes = min(LARGEST_BYTES, 1 << (nbytes - 1).bit_length())
         if self._grows and stage_bytes > self._phases.room.stage_bytes:
             memory, needed, inside = None, 2 * self._phases.size * stage_bytes, Inside(self._phases)
             if "no" not in notes(inside, "yes" if SHARE * needed <= names.free_bytes() else "no"):

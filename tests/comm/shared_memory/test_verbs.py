@@ -444,7 +444,7 @@ def grown(comm):
 
 def test_stages_grow_where_ranks_share_cores():
     for right, times, sums in run(grown, 3):
-        assert (right, times, all(sums)) == (True, 4, True)
+        assert (right, times, all(sums)) == (True, 8, True)
 
 
 def test_stages_that_find_no_room_stay(monkeypatch):
