@@ -30,13 +30,13 @@ class Body:
         sys.modules["__main__"] = module
         self.names: dict[str, Any] = module.__dict__
         self.names.update(rank=rank, torch=torch, lt=import_module("lt_core"))
-        self._running = False
+        self._running = self._told = False
         signal.signal(signal.SIGINT, self._interrupt)
 
     def run(self, job: Job) -> tuple[str | None, dict[str, bytes]]:
         """The value of the last expression, as text, and what was wanted. Raises what the cell raises."""
         try:
-            self._running = True
+            self._running, self._told = True, False
             for name, data in job.given.items():
                 self.names[name] = parcel.unpacked(data, f"--in {name}")
             value = self._value(job)
@@ -64,7 +64,8 @@ class Body:
         return data
 
     def _interrupt(self, _sign: int, _frame: FrameType | None) -> None:
-        if self._running:
+        if self._running and not self._told:
+            self._told = True  # the signal is repeated, and what a cell does at its end is to be left alone
             raise KeyboardInterrupt
 
 

@@ -23,6 +23,7 @@ from lt_core.comm.group.stuck import Stuck, Watch
 
 OTHERS_S = 0.3  # how long after the first error the others may still say what they saw
 SIGNAL_S, FREE_S, GIVE_UP_S = 0.0, 0.2, 0.7  # after a cell is to end: the steps that get ranks out of it
+REPEAT_S = 0.1  # how often the signal is sent: one that comes just before a system call is entered does not end it
 SHOWN_S, AGAIN_S = 2.0, 0.5  # when and how often it is said who is where
 QUICK_S = 0.005  # a cell that is over within it is not looked at while it prints
 LOOK_S = 0.1  # how often the pages are looked at
@@ -48,7 +49,7 @@ class Turn:
         self.begun_s = time.monotonic()
         self._watch = Watch(members, pages, cell, generation, ranks)
         self._fold = Fold(ranks)
-        self._failed_s = self._out_s = self._looked_s = 0.0
+        self._failed_s = self._out_s = self._looked_s = self._signalled_s = 0.0
         self._said_s = self.begun_s + SHOWN_S
         self._freed = False
 
@@ -123,8 +124,8 @@ class Turn:
         """Take the next step that gets ranks out of the cell."""
         if not self._out_s or self.members.deaths:
             return
-        if not self.signalled and now_s >= self._out_s + SIGNAL_S:
-            self.signalled = True
+        if now_s >= max(self._out_s + SIGNAL_S, self._signalled_s + REPEAT_S):
+            self.signalled, self._signalled_s = True, now_s
             self.members.signal(self.open, signal.SIGINT)
         if not self._freed and now_s >= self._out_s + FREE_S:
             self._freed = True

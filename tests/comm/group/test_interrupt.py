@@ -56,6 +56,8 @@ GO = "kept = rank\nprint('go', flush=True)\n"
         "comm.exchange([], [(torch.ones(1), 1 - rank)])",
         "pair = comm.subset([1, 0])\npair.exchange([], [(torch.ones(1), 1 - pair.rank)])",
         "import torch.distributed as d\nd.recv(torch.ones(1), 1 - rank)",
+        "import signal, time\nours = signal.getsignal(signal.SIGINT)\n"  # the first signal is lost
+        "signal.signal(signal.SIGINT, lambda *_: signal.signal(signal.SIGINT, ours))\ntime.sleep(60)",
     ],
 )  # fmt: skip
 def test_ranks_that_python_or_gloo_holds_are_stopped_and_live_on(group, cell, interrupted, text):
