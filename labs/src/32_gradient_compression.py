@@ -418,6 +418,7 @@ def build(ranks, density, wire):
     return curves(lines, title=title, under=f"law; {wire}", at=10**8)
 
 
+# %% tags=["explore"]
 sizes = [10**k for k in range(4, 10)]
 place = {"ranks": 128, "density": 0.01}
 wires = {"kitchen": KITCHEN, "office": OFFICE, "rack": RACK}
