@@ -22,6 +22,7 @@ any reducer and does so. Its counted bytes are those of its law, to the byte.
 | coarse | the chunks that are largest over all ranks, summed densely | Sun and others 2019 |
 | error_feedback | what was lost is added to the next gradient | Seide 2014; Alistarh and others 2018 |
 | dgc | momentum that waits with what was not sent; clipping, warm-up | Lin and others 2018 |
+| low_rank | which tensors are matrices, and how thin factors are kept | - |
 | power_sgd | a matrix as two thin factors, linear in the gradient | Vogels and others 2019 |
 | grad_zip | one factor a step, the other from the step before | Cho and others 2019 |
 
