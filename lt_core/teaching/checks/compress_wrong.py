@@ -8,15 +8,8 @@ import torch
 from torch import Tensor
 
 from lt_core.comm.comm import Comm
+from lt_core.teaching.checks import compress_wrong_pick as choices
 from lt_core.teaching.checks.compress_answers import Send, Tensors, feedback, top_k_mean
-from lt_core.teaching.checks.compress_wrong_pick import (
-    a_number,
-    computing_is_free,
-    gathers_like_a_ring,
-    highest_ratio,
-    never,
-    no_latency,
-)
 from lt_core.teaching.checks.exercise import Answer
 
 
@@ -194,11 +187,11 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W22", "ranks share variables", over_a_shared_board, "real processes", alone=True),
     ),
     "32.pick": (
-        Answer("W11", "the highest ratio always", highest_ratio, "many ranks"),
-        Answer("W23", "compression is for large clusters", never, "a slow wire", alone=True),
-        Answer("W24", "pairs are summed on the way", gathers_like_a_ring, "many ranks", alone=True),
-        Answer("W25", "computing is free", computing_is_free, "a fast wire", alone=True),
-        Answer("W26", "bytes alone", no_latency, "a long way", alone=True),
-        Answer("W27", "how many times shorter", a_number, "one of the three", alone=True),
+        Answer("W11", "the highest ratio always", choices.highest_ratio, "many ranks"),
+        Answer("W23", "compression is for large clusters", choices.never, "a slow wire", alone=True),
+        Answer("W24", "pairs are summed on the way", choices.gathers_like_a_ring, "many ranks", alone=True),
+        Answer("W25", "computing is free", choices.computing_is_free, "a fast wire", alone=True),
+        Answer("W26", "bytes alone", choices.no_latency, "a long way", alone=True),
+        Answer("W27", "how many times shorter", choices.a_number, "one of the three", alone=True),
     ),
 }
