@@ -46,7 +46,8 @@ def courses(
         raise UserError(f"{empty[0]} has no point", expected="at least one (time, value)")
     fig = sized(_draw(lines, _ends(lines, between)), CURVES)
     fig.update_yaxes(showgrid=True, title_text=y, range=list(between) if between else None)
-    fig.update_xaxes(title_text=x)
+    starts, ends = zip(*((line[0][0], line[-1][0]) for line in lines.values()))
+    fig.update_xaxes(title_text=x, range=[min(starts), max(ends)])  # the names stand beside the axes
     fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
     said = " ".join(_words(name, line, between) for name, line in lines.items())
     first = f"{title}. {y[0].upper()}{y[1:]} against {x}."

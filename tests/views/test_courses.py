@@ -27,6 +27,11 @@ def test_no_name_covers_another():
     assert all(b - a >= 0.05 for a, b in zip(heights, heights[1:]))
 
 
+def test_the_names_stand_beside_the_axes():
+    layout = chart().figure.layout
+    assert list(layout.xaxis.range) == [0, 10] and layout.margin.r > 8 * len("synchronous")
+
+
 def test_words_and_table():
     figure = chart()
     assert figure.words == (
