@@ -17,10 +17,11 @@ from torch import nn
 
 from lt_core.base.errors import UserError
 from lt_core.data_parallel.parameter_server.book import Book
+from lt_core.data_parallel.parameter_server.job import Job
 from lt_core.data_parallel.parameter_server.layout import Layout
 from lt_core.data_parallel.parameter_server.optimizers import Adagrad
 from lt_core.data_parallel.parameter_server.policy import ParameterServer
-from lt_core.data_parallel.parameter_server.sides import Job, Loss
+from lt_core.data_parallel.parameter_server.sides import Loss
 
 
 @dataclass(frozen=True)

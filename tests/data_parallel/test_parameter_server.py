@@ -288,8 +288,10 @@ def late(comm, job, kind, asked):
     return None if comm.rank == 1 else ps.run(comm, job, kind, asked)
 
 
-def test_a_worker_that_never_arrives_is_named(ranks):
-    referee = Referee(ParameterServer(2, Synchronous(2), updates=30), ps.never, 0.5)
+@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
+def test_a_worker_that_never_arrives_is_named(ranks, rule):
+    """Also where the others need not wait for it: in the end they do."""
+    referee = Referee(ParameterServer(2, rule, updates=30), ps.never, 0.5)
     with pytest.raises(Exception, match=r"has waited 0\.5 s for its next action: .*rank 1 has not come"):
         ranks(3).run(late, JOB, Kind.of(referee.policy), served(referee))
 

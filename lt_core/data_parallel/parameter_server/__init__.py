@@ -11,10 +11,12 @@ synchrony, Downpour, and the partial ones are rules too, each in its own file be
 | layout | all parameters as one vector, in parts | - |
 | sides | worker and server as tensors; old gradients that count less | Zhang and others 2015 |
 | optimizers | SGD and Adagrad for parts of parameters | Duchi and others 2011 |
+| job | what is trained | - |
 | run | real ranks, and the same run replayed | - |
 | laws | bytes, seconds, staleness, the stable step | Yang and others 2021 |
 """
 
+from lt_core.data_parallel.parameter_server.job import Job, Kind
 from lt_core.data_parallel.parameter_server.laws import (
     law_bytes,
     law_messages,
@@ -27,7 +29,6 @@ from lt_core.data_parallel.parameter_server.optimizers import SGD, Adagrad
 from lt_core.data_parallel.parameter_server.policy import ParameterServer
 from lt_core.data_parallel.parameter_server.rules import Asynchronous, Synchronous
 from lt_core.data_parallel.parameter_server.run import Ended, never, replayed, run, weights
-from lt_core.data_parallel.parameter_server.sides import Job, Kind
 
 __all__ = [
     "SGD", "Adagrad", "Asynchronous", "Ended", "Job", "Kind", "Layout", "ParameterServer", "Synchronous", "law_bytes",

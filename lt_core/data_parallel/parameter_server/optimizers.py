@@ -8,8 +8,18 @@ A parameter whose gradient is None stays where it is, and so does its state (Duc
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
+
+
+class Steps(Protocol):
+    """What a server needs of an optimizer; every one of `torch.optim` will do."""
+
+    def step(self) -> object:
+        """Move each parameter by its `.grad`; leave those without one."""
+        ...
 
 
 class SGD:

@@ -20,7 +20,8 @@ from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.enact import Asked, OnRank, enact, replay
-from lt_core.data_parallel.parameter_server.sides import Job, Kind, Shard
+from lt_core.data_parallel.parameter_server.job import Job, Kind
+from lt_core.data_parallel.parameter_server.sides import Shard
 from lt_core.engine.emulate import emulate, emulated
 
 

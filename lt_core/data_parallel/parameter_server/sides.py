@@ -10,63 +10,16 @@ bits. `aware`: a gradient that is tau updates old counts 1 / tau (Zhang and othe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from lt_core.base.action import Action, Op
 from lt_core.base.errors import UserError
-from lt_core.data_parallel.enact import Side
 from lt_core.data_parallel.parameter_server.layout import Layout
-from lt_core.data_parallel.parameter_server.policy import ParameterServer
+from lt_core.data_parallel.parameter_server.optimizers import Steps
 
 Loss = Callable[[nn.Module, int, int], Tensor]  # loss(model, worker, clock): of the batch that is this worker's turn
-
-
-class Steps(Protocol):
-    """What a server needs of an optimizer; every one of `torch.optim` will do."""
-
-    def step(self) -> object:
-        """Move each parameter by its `.grad`; leave those without one."""
-        ...
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is trained, the same on every rank: `Job(make_model, loss, partial(SGD, lr=0.1))`.
-
-    local_rate: a worker steps by itself between two reads, as Downpour does.  aware: old gradients count less.
-    """
-
-    model: Callable[[], nn.Module]
-    loss: Loss
-    optimizer: Callable[[list[Tensor]], Steps]
-    local_rate: float = 0.0
-    aware: bool = False
-
-    def side(self, policy: Kind, rank: int, device: torch.device | str = "cpu") -> Side:
-        """The worker or the server that `rank` is."""
-        model = self.model().to(device)
-        layout = Layout(model, policy.servers)
-        if rank < policy.workers:
-            return Worker(model, layout, self.loss, self.local_rate)
-        return Shard(layout, rank - policy.workers, self.optimizer, policy.divisor, self.aware)
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a rank has to know of the policy: `Kind.of(policy)`."""
-
-    workers: int
-    servers: int
-    divisor: int
-
-    @staticmethod
-    def of(policy: ParameterServer) -> Kind:
-        """Its plain facts, which travel to other processes while the policy stays where it is."""
-        return Kind(policy.workers, policy.servers, policy.rule.divisor)
 
 
 class Worker:

@@ -14,8 +14,10 @@ from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.enact import Asked, OnRank, enact, replay
+from lt_core.data_parallel.parameter_server.job import Job
 from lt_core.data_parallel.parameter_server.layout import Layout
-from lt_core.data_parallel.parameter_server.sides import Job, Loss, Steps
+from lt_core.data_parallel.parameter_server.optimizers import Steps
+from lt_core.data_parallel.parameter_server.sides import Loss
 from lt_core.engine.emulate import emulate, emulated
 
 
