@@ -12,10 +12,12 @@ import kaleido
 from nbformat import NotebookNode, from_dict
 from PIL import Image
 
+from labs.rules import size_faults
 from labs.source import LabError
 
 FIGURE, PICTURE, WIDGET = "application/vnd.plotly.v1+json", "image/png", "application/vnd.jupyter.widget-view+json"
-WIDTH, HEIGHT, SCALE, COLOURS = 860, 380, 2, 64
+WIDTH, HEIGHT = 860, 380
+LOOKS = ((2.0, 64), (1.5, 32))  # scale and colours: the second where pictures would make the notebook too large
 
 
 def chromium() -> str | None:
@@ -43,13 +45,19 @@ def camera() -> Iterator[None]:
 
 def develop(book: NotebookNode) -> None:
     """Put a PNG with alt text in the place of each figure; its words (text/plain) stay."""
-    for output in figures(book):
+    drawn = [(output, output.data[FIGURE]) for output in figures(book)]
+    for output, _ in drawn:
         words, metadata = output.data.get("text/plain"), output.metadata.get(PICTURE, {})
         if not words or not metadata.get("alt"):
             raise LabError("a figure without words or alt text: show it by lt_core.views.show")
-        picture = png(output.data[FIGURE], metadata.get("width", WIDTH))
-        output.data = from_dict({PICTURE: picture, "text/plain": words})
+        output.data = from_dict({"text/plain": words})
         output.metadata = from_dict({PICTURE: metadata})
+    for scale, colours in LOOKS:
+        for output, figure in drawn:
+            width = output.metadata[PICTURE].get("width", WIDTH)
+            output.data = from_dict({**output.data, PICTURE: png(figure, width, scale, colours)})
+        if not list(size_faults(book)):
+            return
 
 
 def figures(book: NotebookNode) -> list[NotebookNode]:
@@ -57,12 +65,12 @@ def figures(book: NotebookNode) -> list[NotebookNode]:
     return [output for output in outputs if FIGURE in output.get("data", {})]
 
 
-def png(figure: dict[str, Any], width: int) -> str:
-    """Return the figure as base64 of a PNG of at most 64 colours: a quarter of the bytes, no difference to the eye."""
+def png(figure: dict[str, Any], width: int, scale: float, colours: int) -> str:
+    """Return the figure as base64 of a PNG of few colours: a quarter of the bytes, no difference to the eye."""
     height = figure.get("layout", {}).get("height", HEIGHT)
-    size = {"format": "png", "width": width, "height": height, "scale": SCALE}
+    size = {"format": "png", "width": width, "height": height, "scale": scale}
     drawn = kaleido.calc_fig_sync({"data": figure["data"], "layout": figure["layout"]}, opts=size)
-    small = Image.open(io.BytesIO(drawn)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    small = Image.open(io.BytesIO(drawn)).convert("RGB").quantize(colours, dither=Image.Dither.NONE)
     out = io.BytesIO()
     small.save(out, "PNG", optimize=True)
     return base64.b64encode(out.getvalue()).decode()

@@ -102,8 +102,27 @@ def test_figures_become_small_pictures_with_alt_text_and_the_bytes_stay_equal(tm
     shown, words = solution.cells[-1].outputs
     assert shown.metadata == {"image/png": {"alt": "two bars", "width": 860}}
     assert sorted(shown.data) == ["image/png", "text/plain"] and "2 bars" in words.data["text/html"]
-    picture = Image.open(io.BytesIO(base64.b64decode(shown.data["image/png"])))
+    picture = seen(shown)
     assert picture.size == (1720, 400) and len(picture.getcolors()) <= 64
+
+
+def seen(output):
+    return Image.open(io.BytesIO(base64.b64decode(output.data["image/png"])))
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not chromium(), reason="no Chromium to draw with")
+def test_pictures_are_smaller_where_the_notebook_would_be_too_large():
+    v4 = nbformat.v4
+    data = {"application/vnd.plotly.v1+json": {"data": [], "layout": {"height": 200}}, "text/plain": "an empty plane"}
+    shown = v4.new_output("display_data", data=data, metadata={"image/png": {"alt": "an empty plane", "width": 860}})
+    large = v4.new_output("stream", text="x" * 399_000)
+    book = v4.new_notebook(cells=[v4.new_code_cell(outputs=[shown, large])])
+    with camera():
+        develop(book)
+    shown, _ = book.cells[0].outputs
+    assert seen(shown).size == (1290, 300)
+    assert sorted(shown.data) == ["image/png", "text/plain"]
 
 
 def test_a_lab_is_built_again_only_when_its_source_changed(tmp_path):
