@@ -12,6 +12,8 @@ from lt_core.teaching.checks import (
     compress_answers,
     compress_wrong,
     here,
+    replicas_answers,
+    replicas_wrong,
     ring_answers,
     ring_wrong,
     stale_answers,
@@ -24,10 +26,18 @@ RIGHT = {
     **start_answers.RIGHT,
     **ring_answers.RIGHT,
     **choice_answers.RIGHT,
+    **replicas_answers.RIGHT,
     **stale_answers.RIGHT,
     **compress_answers.RIGHT,
 }
-WRONG = {**start_wrong.WRONG, **ring_wrong.WRONG, **choice_answers.WRONG, **stale_wrong.WRONG, **compress_wrong.WRONG}
+WRONG = {
+    **start_wrong.WRONG,
+    **ring_wrong.WRONG,
+    **choice_answers.WRONG,
+    **replicas_wrong.WRONG,
+    **stale_wrong.WRONG,
+    **compress_wrong.WRONG,
+}
 REAL = "real processes"
 ON_THREADS = [(name, answer) for name in WRONG for answer in WRONG[name] if answer.refused_by != REAL]
 HANG = {"all send first", "waits for a flag"}

@@ -36,25 +36,28 @@ class Bucket:
         return len(self._arrived) == len(self.parameters)
 
     def take(self, name: str) -> None:
-        """Copy a gradient in; zeros where there is none, or a sparse one, which stays where it is."""
-        grad, view = self.parameters[name].grad, self.views[name]
+        """Move a gradient in, on top of what it moved before; a sparse one stays where it is. `.grad` is empty then."""
+        parameter, view = self.parameters[name], self.views[name]
+        grad = parameter.grad
+        if name not in self._arrived and (grad is None or grad.is_sparse):
+            view.zero_()
         self._arrived.add(name)
         if grad is None or grad.is_sparse:
-            view.zero_()
             return
-        self.used.add(name)
-        if not _same_place(grad, view):
+        if grad.data_ptr() == view.data_ptr():  # it was set to zero, not to None
+            view.mul_(self._share)
+        elif name in self.used:  # ready twice: checkpoints or backwards nest
+            view.add_(grad.detach(), alpha=self._share)
+        else:
             torch.mul(grad.detach(), self._share, out=view)
+        self.used.add(name)
+        parameter.grad = None  # its memory is the next gradient's
 
     def leave(self) -> None:
-        """Take in what is missing. From now on `.grad` is empty: what comes there has missed the bucket."""
-        for name, parameter in self.parameters.items():
-            if name not in self._arrived:
+        """Take in what is missing. What comes from now on has missed the bucket."""
+        for name in self.parameters:
+            if name not in self._arrived or self.parameters[name].grad is not None:
                 self.take(name)
-            if name in self.used:
-                if _same_place(parameter.grad, self.views[name]):  # it was set to zero, not to None
-                    self.views[name].mul_(self._share)
-                parameter.grad = None
         self.left = True
 
     def land(self, means: Mapping[str, Tensor], roll: Roll) -> None:
@@ -69,7 +72,3 @@ class Bucket:
     def free(self) -> None:
         """Give the memory back; gradients that are views of it stay."""
         free(self._comm, self.flat)
-
-
-def _same_place(grad: Tensor | None, view: Tensor) -> bool:
-    return grad is not None and grad.layout is view.layout and grad.data_ptr() == view.data_ptr()

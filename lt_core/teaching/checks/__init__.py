@@ -13,14 +13,23 @@
 | choice, choice_answers | lab 20's choice of an all-reduce; right and wrong answers to it |
 | stale, stale_gate, stale_round, stale_step | lab 22; its gate, its round, its step size |
 | stale_answers, stale_wrong | right and wrong answers to it |
+| replicas, replicas_model, replicas_pick | lab 21; what its ranks hold, its choice |
+| replicas_answers, replicas_wrong, replicas_wrong_hooks | right and wrong answers to it |
 | compress, compress_memory, compress_top_k, compress_pick | lab 32; its feedback, its top-k, its choice |
-| compress_answers, compress_wrong | right and wrong answers to it |
+| compress_answers, compress_wrong, compress_wrong_pick | right and wrong answers to it |
 """
 
-from lt_core.teaching.checks import choice, compress, ring, stale, start
+from lt_core.teaching.checks import choice, compress, replicas, ring, stale, start
 from lt_core.teaching.checks.exercise import Exercise
 
 EXERCISES: dict[str, Exercise] = {
     one.name: one
-    for one in (*start.EXERCISES, *ring.EXERCISES, *choice.EXERCISES, *stale.EXERCISES, *compress.EXERCISES)
+    for one in (
+        *start.EXERCISES,
+        *ring.EXERCISES,
+        *choice.EXERCISES,
+        *replicas.EXERCISES,
+        *stale.EXERCISES,
+        *compress.EXERCISES,
+    )
 }

@@ -13,7 +13,7 @@ from lt_core.collectives import Mean, ring
 from lt_core.comm.shaped import shaped
 from lt_core.data_parallel.replicate import bucketed, naive, overlapped
 
-DEVICE_S = 0.02  # a block's backward on the emulated device
+DEVICE_S = 0.04  # a block's backward on the emulated device
 
 
 class Busy(torch.autograd.Function):
@@ -40,8 +40,10 @@ def traced(comm, ways):
     for replicate in ways:
         model, trace = nn.Sequential(*(Block(8, 16, bias=False), Block(16, 8, bias=False)) * 2), Trace("step")
         replica = replicate(model, slow, trace)
-        model(torch.ones(1, 8)).sum().backward()
-        replica.sync()
+        for _ in range(2):  # in the first step ranks also agree on what they bring
+            trace.spans.clear()
+            model(torch.ones(1, 8)).sum().backward()
+            replica.sync()
         replica.close()
         model(torch.ones(1, 8))  # nobody writes any more
         traces.append(trace)
@@ -192,4 +194,4 @@ def failing(comm):
 def test_what_a_reducer_raises_beside_the_backward_is_raised_in_sync(ranks):
     with pytest.raises(RankError) as error:
         ranks(2).run(failing)
-    assert error.value.rank == 1 and error.value.message == "no mean today"
+    assert error.value.message == "no mean today"  # on the other rank as the reason of the end

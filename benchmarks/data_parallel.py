@@ -1,0 +1,167 @@
+"""A data-parallel step against torch's DDP, and how much of its communication a backward leaves exposed.
+
+Step: forward, backward, gradients to their mean, SGD, of an MLP of 29.5 million parameters; each rank has samples of
+its own and one thread. Ours talks over shared memory, DDP over gloo, `plain` does not talk at all; all live in the same
+processes and take turns, and so does who goes first. A step lasts as long as its slowest rank took from one barrier on.
+
+Exposed: over a link shaped to 1 GB/s, buckets of 8 MiB, the seconds of the communication alone that the overlapped step
+still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from benchmarks.rows import Row, compare, printed
+from lt_core.base.cluster import Wire
+from lt_core.comm import Comm, launch
+from lt_core.comm.shaped import shaped
+from lt_core.data_parallel.replicate import overlapped
+from lt_core.models.chain import WIDE, chain
+
+BENCH = "data_parallel"
+RANKS, SAMPLES = (2, 4), (16, 64)
+ROUNDS = 15
+BUCKET_BYTES = 128 * 2**20  # one: over shared memory the cores that sum are those that compute, so nothing can hide
+LINK = Wire("1 GB/s", 10e-6, 1e9)
+LINK_BUCKET_BYTES = 8 * 2**20
+DDP, PLAIN = "DDP", "plain"
+Seconds = dict[str, list[float]]  # of each contender, by round
+
+
+class Contender(NamedTuple):
+    """A model, what follows its backward, and its optimizer."""
+
+    model: nn.Module
+    sync: Callable[[], object]
+    sgd: torch.optim.Optimizer
+
+
+def rows() -> Iterator[Row]:
+    """The rows, each as soon as it is measured."""
+    for size in RANKS:
+        for samples in SAMPLES:
+            found = slowest(launch(steps, size, samples, ROUNDS + 1, backend="shared_memory"))
+            for peer in (DDP, PLAIN):
+                yield row(f"step, {size} ranks, {samples} samples", found, "ours", peer)
+    found = slowest(launch(exposed, 2, SAMPLES[-1], ROUNDS + 1, backend="shared_memory"))
+    yield row("exposed communication, 1 GB/s link", found, "exposed", "alone", PLAIN)
+
+
+def row(case: str, found: Seconds, ours: str, peer: str, peer_name: str = "") -> Row:
+    """Two of the contenders, round by round."""
+    turns = (iter(found[name]).__next__ for name in (ours, peer))
+    return compare(BENCH, case, *turns, peer_name or peer, len(found[ours]) - 1)
+
+
+def steps(comm: Comm, samples: int, rounds: int) -> Seconds:
+    """Seconds that each step took on this rank: ours, DDP's, and one that does not talk."""
+    batch = batch_of(comm.rank, samples)
+    contenders = {"ours": ours(comm), DDP: ddp(), PLAIN: plain()}
+    found: Seconds = {name: [] for name in contenders}
+    for number in range(rounds):
+        for name in list(contenders)[:: -1 if number % 2 else 1]:
+            found[name].append(step_s(comm, contenders[name], batch))
+    check_same(comm, contenders["ours"].model, contenders[DDP].model)
+    return found
+
+
+def ours(comm: Comm) -> Contender:
+    """A replica over this communicator."""
+    model = chain(WIDE)
+    replica = overlapped.replicate(model, comm, bucket_bytes=BUCKET_BYTES)
+    return Contender(model, replica.sync, torch.optim.SGD(model.parameters(), 1e-3))
+
+
+def ddp() -> Contender:
+    """The peer over gloo, as its documentation recommends: gradients are views of its buckets."""
+    group = dist.new_group(backend="gloo")
+    model = DistributedDataParallel(chain(WIDE), process_group=group, gradient_as_bucket_view=True)
+    return Contender(model, lambda: None, torch.optim.SGD(model.parameters(), 1e-3))
+
+
+def plain() -> Contender:
+    """Each rank by itself."""
+    model = chain(WIDE)
+    return Contender(model, lambda: None, torch.optim.SGD(model.parameters(), 1e-3))
+
+
+def batch_of(rank: int, samples: int) -> tuple[Tensor, Tensor]:
+    """A rank's samples and their classes."""
+    generator = torch.Generator().manual_seed(rank)
+    x = torch.randn(samples, WIDE[0], generator=generator)
+    return x, torch.randint(WIDE[-1], (samples,), generator=generator)
+
+
+def step_s(comm: Comm, contender: Contender, batch: tuple[Tensor, Tensor]) -> float:
+    """What one step takes on this rank, from a barrier on."""
+    comm.barrier()
+    start_s = perf_counter()
+    nn.functional.cross_entropy(contender.model(batch[0]), batch[1]).backward()
+    contender.sync()
+    contender.sgd.step()
+    contender.sgd.zero_grad()
+    return perf_counter() - start_s
+
+
+def check_same(comm: Comm, model: nn.Module, peer: nn.Module) -> None:
+    """Every rank has the same bits, and they are the peer's but for rounding."""
+    for p, other in zip(model.parameters(), peer.parameters(), strict=True):
+        first = p.detach().clone()
+        comm.broadcast(first, 0)
+        assert torch.equal(first, p), "ranks differ"
+        assert torch.allclose(p, other, rtol=1e-3, atol=1e-5), "not what DDP trained"
+
+
+def exposed(comm: Comm, samples: int, rounds: int) -> Seconds:
+    """Seconds of each round on this rank: the communication alone, and what the overlapped step pays of it."""
+    link, batch = shaped(comm, LINK), batch_of(comm.rank, samples)
+    replica = overlapped.replicate(chain(WIDE), link, bucket_bytes=LINK_BUCKET_BYTES)
+    sgd = torch.optim.SGD(replica.model.parameters(), 1e-3)
+
+    def timed(in_window: bool) -> float:
+        comm.barrier()
+        start_s = perf_counter()
+        with replica.no_sync() if in_window else nullcontext():  # what a window left is sent by the sync
+            nn.functional.cross_entropy(replica.model(batch[0]), batch[1]).backward()
+        replica.sync()
+        sgd.step()
+        sgd.zero_grad()
+        return perf_counter() - start_s
+
+    def alone_s() -> float:
+        for p in replica.parameters.values():
+            p.grad = torch.zeros_like(p)
+        comm.barrier()
+        start_s = perf_counter()
+        replica.sync()
+        passed_s = perf_counter() - start_s
+        sgd.zero_grad()
+        return passed_s
+
+    found: Seconds = {"exposed": [], "alone": []}
+    for _ in range(rounds):
+        alone, hidden = alone_s(), timed(in_window=True) - timed(in_window=False)
+        found["alone"].append(alone)
+        found["exposed"].append(alone - hidden)
+    return found
+
+
+def slowest(by_rank: Sequence[Seconds]) -> Seconds:
+    """Of each contender, for each round, the seconds of the rank that took longest."""
+    return {name: [max(ranks) for ranks in zip(*(of[name] for of in by_rank), strict=True)] for name in by_rank[0]}
+
+
+def main() -> list[Row]:
+    """Print the rows as JSON lines."""
+    return printed(rows())
+
+
+if __name__ == "__main__":
+    main()
