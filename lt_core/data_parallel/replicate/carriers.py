@@ -16,16 +16,18 @@ from torch import Tensor
 
 from lt_core.base.work import Work
 from lt_core.collectives.reducer import Reducer
+from lt_core.comm import laws
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.flat import Bucket
 
 
 class Landed(NamedTuple):
-    """The means of a bucket, by name, and when it travelled, in seconds of `time.perf_counter`."""
+    """The means of a bucket, by name; when it travelled, in seconds of `time.perf_counter`; what this rank sent."""
 
     means: Mapping[str, Tensor]
     start_s: float
     end_s: float
+    nbytes: int
 
 
 class Carrier(Protocol):
@@ -70,7 +72,7 @@ class Summed:
         work.wait()
         if self.share(bucket.flat.dtype) == 1:
             bucket.flat /= self._comm.size
-        return Landed(bucket.views, *work.span())
+        return Landed(bucket.views, *work.span(), laws.all_reduce_bytes(bucket.flat.nbytes, self._comm.size))
 
 
 class Beside:
@@ -95,6 +97,6 @@ class Beside:
 
     @torch.no_grad()
     def _reduce(self, bucket: Bucket) -> Landed:
-        start_s = perf_counter()
+        start_s, before = perf_counter(), self._comm.traffic.bytes
         means = self._reducer.reduce(bucket.views, self._comm).mean
-        return Landed(means, start_s, perf_counter())
+        return Landed(means, start_s, perf_counter(), self._comm.traffic.bytes - before)

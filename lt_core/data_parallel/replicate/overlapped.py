@@ -135,9 +135,9 @@ class Overlapped(Replica):
             self.reduce(names, roll.scale)
 
     def _note(self, landed: Sequence[Landed]) -> None:
-        for bucket, (_, start_s, end_s) in zip(self._buckets, landed):
+        for bucket, (_, start_s, end_s, nbytes) in zip(self._buckets, landed):
             if self.record:
-                self.record.travelled(list(bucket.parameters), start_s, end_s, bucket.flat.nbytes)
+                self.record.travelled(list(bucket.parameters), start_s, end_s, nbytes)
 
 
 def law_seconds(forward_s: float, backward_s: Sequence[float], wire_s: Sequence[float]) -> float:

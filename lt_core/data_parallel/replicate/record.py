@@ -31,7 +31,7 @@ class Record:
         self._since_s = now_s
 
     def travelled(self, names: Sequence[str], start_s: float, end_s: float, nbytes: int) -> None:
-        """The mean of these gradients, of `nbytes`, was under way."""
+        """The mean of these gradients was under way, for which this rank sent `nbytes`."""
         name = names[0] if len(names) == 1 else f"{names[0]} .. {names[-1]}"
         self._trace.spans.append(Span(self._rank, "out", name, start_s, end_s, nbytes))
 

@@ -79,10 +79,11 @@ class Replica:
 
     def reduce(self, names: list[str], scale: float) -> None:
         """The mean of one bucket, through the reducer, into `.grad`."""
-        grads, start_s = {name: self.grad(name) for name in names}, perf_counter()
+        grads = {name: self.grad(name) for name in names}
+        start_s, before = perf_counter(), self.comm.traffic.bytes
         means = self.reducer.reduce(grads, self.comm).mean
         if self.record:
-            self.record.travelled(names, start_s, perf_counter(), sum(x.nbytes for x in grads.values()))
+            self.record.travelled(names, start_s, perf_counter(), self.comm.traffic.bytes - before)
         for name in names:
             self.parameters[name].grad = means[name] * scale if scale != 1 else means[name]
 

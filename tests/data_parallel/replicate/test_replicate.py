@@ -125,8 +125,7 @@ def odd_grads(comm, replicate, steps, set_to_none):
 
 
 @each_way
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
-@pytest.mark.parametrize("set_to_none", [True, False])
+@pytest.mark.parametrize(("size", "set_to_none"), [(1, True), (2, True), (3, True), (3, False), (4, False)])
 def test_tied_frozen_empty_and_half_parameters(ranks, replicate, size, set_to_none):
     model = odd_model(0)
     sum(model(x_of(rank), rank) for rank in range(size)).backward()
