@@ -7,7 +7,7 @@ Codes work in the widest dtype of the bucket, at least in 32 bits: a residual in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import torch
@@ -34,6 +34,14 @@ def pieces(flat: Tensor, grads: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The flat tensor cut and shaped as the bucket, each piece of the dtype it has there."""
     cut = flat.split_with_sizes([x.numel() for x in grads.values()]) if grads else ()
     return {name: piece.view(x.shape).to(x.dtype) for (name, x), piece in zip(grads.items(), cut)}
+
+
+def mean_of(parts: Sequence[Tensor]) -> Tensor:
+    """The mean of what ranks sent, added in the order of ranks, so that everyone gets the same bits."""
+    total = parts[0].clone()
+    for x in parts[1:]:
+        total += x
+    return total.div_(len(parts))
 
 
 def finite(x: Tensor) -> bool:

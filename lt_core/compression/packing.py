@@ -38,13 +38,16 @@ def from_trits(code: Tensor, elements: int) -> Tensor:
 
 def numbers(x: Tensor, width: int) -> Tensor:
     """(n,) whole numbers of `width` bits in width * ceil(n / 8) bytes, plane after plane."""
+    x = x.to(torch.uint8) if width <= 8 else x
     return torch.cat([bits((x >> place) & 1) for place in range(width)])
 
 
 def from_numbers(code: Tensor, width: int, elements: int) -> Tensor:
     """What `numbers` packed: (n,) int32."""
-    planes = [from_bits(plane, elements).int() << place for place, plane in enumerate(code.view(width, -1))]
-    return torch.stack(planes).sum(0, dtype=torch.int32)
+    total = torch.zeros(elements, dtype=torch.int32, device=code.device)
+    for place, plane in enumerate(code.view(width, -1)):
+        total += from_bits(plane, elements).int() << place
+    return total
 
 
 def bytes_for(elements: int, a_byte: int) -> int:

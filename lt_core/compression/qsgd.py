@@ -23,7 +23,7 @@ from lt_core.base.errors import UserError
 from lt_core.collectives.agreement import Agreed
 from lt_core.collectives.reducer import Reduced
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import entries, flat, pieces
+from lt_core.compression.bucket import entries, flat, mean_of, pieces
 from lt_core.compression.draws import Draws
 from lt_core.compression.elias import Elias
 from lt_core.compression.gather import cut, gathered_any, joined, sent_bytes
@@ -84,8 +84,7 @@ class QSGD:
             return Reduced(dict(grads), dict(grads))
         codes = gathered_any(comm, self.encode(quantized(x, self.levels, self.chunk, self._draws, comm.rank)))
         decoded = [self.decode(code, x) for code in codes]
-        mean = torch.stack(decoded).sum(0) / comm.size  # in the order of ranks: equal bits
-        return Reduced(pieces(mean, grads), pieces(decoded[comm.rank], grads))
+        return Reduced(pieces(mean_of(decoded), grads), pieces(decoded[comm.rank], grads))
 
     def encode(self, quantum: Steps) -> Tensor:
         """The bytes of a bucket: norms, then the code of the steps."""
