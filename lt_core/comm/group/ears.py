@@ -23,24 +23,26 @@ class Ears:
 
     def __init__(self, folder: Path, size: int) -> None:
         self.nonce = secrets.token_hex(8)
-        self.streams = [
-            Stream(output.pipe(folder / f"{file}.{rank}"), rank, name, self.nonce)
-            for rank in range(size)
-            for file, name in (("stdout", "out"), ("stderr", "err"))
-        ]
-        self.woken, self._waker = _pipe()
         self._lock = threading.Lock()
         self._lines: list[Heard] = []
         self._running = self._ended = False
-        self._pipes = selectors.DefaultSelector()
+        self._thread = threading.Thread(target=self._listen, daemon=True, name="ears")
+        with contextlib.ExitStack() as opened:  # where no descriptors are left, those that were got are given back
+            self.streams = [
+                Stream(_closed_by(opened, output.pipe(folder / f"{file}.{rank}")), rank, name, self.nonce)
+                for rank in range(size)
+                for file, name in (("stdout", "out"), ("stderr", "err"))
+            ]
+            self.woken, self._waker = _pipe(opened)
+            self._ender, self._end = _pipe(opened)
+            self._pipes = opened.enter_context(selectors.DefaultSelector())
+            self._selector = opened.enter_context(selectors.DefaultSelector())
+            self._opened = opened.pop_all()
         for stream in self.streams:
             self._pipes.register(stream.fd, selectors.EVENT_READ, stream)
         self.pipes: int = self._pipes.fileno()
-        self._selector = selectors.DefaultSelector()
-        self._ender, self._end = _pipe()
         self.on(self._ender, lambda: None)
         self.on(self.pipes, self._read_between)
-        self._thread = threading.Thread(target=self._listen, daemon=True, name="ears")
 
     def on(self, fd: int, act: Callable[[], None]) -> None:
         """Call `act`, in the thread, when the descriptor can be read."""
@@ -123,10 +125,7 @@ class Ears:
         os.write(self._end, b".")
         if self._thread.is_alive():
             self._thread.join()
-        self._selector.close()
-        self._pipes.close()
-        for fd in (*(stream.fd for stream in self.streams), self.woken, self._waker, self._ender, self._end):
-            os.close(fd)
+        self._opened.close()
 
     def _listen(self) -> None:
         while not self._ended:
@@ -148,8 +147,13 @@ class Ears:
         return True
 
 
-def _pipe() -> tuple[int, int]:
+def _pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
     reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    os.set_blocking(writer, False)
+    for fd in (reader, writer):
+        os.set_blocking(_closed_by(opened, fd), False)
     return reader, writer
+
+
+def _closed_by(opened: contextlib.ExitStack, fd: int) -> int:
+    opened.callback(os.close, fd)
+    return fd

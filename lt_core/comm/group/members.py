@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import zmq
@@ -42,15 +43,15 @@ class Members:
         self.pids: dict[int, int] = {}
         self.deaths: dict[int, Death] = {}
         self.refused = 0  # messages with a wrong key
-        self.ears = Ears(self.folder, size)
-        self.tree = Tree(folder, self.ears)
         self._process = os.getpid()
         self._wire = wire.Wire(wire.new_key(self.folder))
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._socket = self._context.socket(zmq.ROUTER)
-        for option, value in ((zmq.ROUTER_MANDATORY, 1), (zmq.LINGER, 0), (zmq.MAXMSGSIZE, wire.CAP_BYTES)):
-            self._socket.setsockopt(option, value)
-        self._socket.bind(f"ipc://{self.folder / wire.SOCKET}")
+        with ExitStack() as opened:  # where no descriptors are left, those that were got are given back
+            log = opened.enter_context(open(self.folder / "torchrun.log", "w+b"))
+            self.ears = Ears(self.folder, size)
+            opened.callback(self.ears.close)
+            self._socket = wire.bound(self.folder, opened)
+            self.tree = Tree(folder, self.ears, log)
+            self._opened = opened.pop_all()
         self._quick, self._poller = zmq.Poller(), zmq.Poller()  # of what is said; of what is printed, too
         for fd in (self._socket, self.ears.woken):
             self._on(fd)
@@ -144,9 +145,7 @@ class Members:
         try:
             self.end()
         finally:
-            self.ears.close()
-            self._socket.close(0)
-            self._context.term()
+            self._opened.close()
             for fd in self._watched:
                 os.close(fd)
             self.tree.close()

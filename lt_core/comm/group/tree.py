@@ -20,13 +20,12 @@ OUTSIDE = "it was ended from outside"
 
 
 class Tree:
-    """The keeper and all below it. `ended`: why it has ended, once it has, whoever did it."""
+    """The keeper and all below it, which write into `log`. `ended`: why it has ended, once it has, whoever did it."""
 
-    def __init__(self, folder: Folder, ears: Ears) -> None:
+    def __init__(self, folder: Folder, ears: Ears, log: IO[bytes]) -> None:
         self.ended = ""
         self.keeper = 0
-        self._folder, self._lock, self._ears = folder.path, folder.lock, ears
-        self._log: IO[bytes] = open(self._folder / "torchrun.log", "w+b")  # noqa: SIM115
+        self._folder, self._lock, self._ears, self._log = folder.path, folder.lock, ears, log
         self._process: subprocess.Popen[bytes] | None = None
         self._closing, self._over = threading.Event(), threading.Event()
 
@@ -58,7 +57,6 @@ class Tree:
             self._process.stdout.close()
         if self._lock >= 0:
             os.close(self._lock)
-        self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _note_end(self) -> None:

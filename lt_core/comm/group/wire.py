@@ -9,8 +9,11 @@ import hmac
 import os
 import pickle
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+
+import zmq
 
 from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text
@@ -18,6 +21,7 @@ from lt_core.base.units import bytes_text
 KEY, SOCKET = "key", "socket"
 CAP_BYTES = (1 << 30) + (1 << 20)  # of one message: a gibibyte of the user's, and what stands around it
 ASK, SAY, HASH_BYTES = b"ask", b"say", 32
+SPARE = 16  # descriptors for a context and a socket of zmq, which take 8
 
 
 class Refused(ValueError):
@@ -58,3 +62,23 @@ def refuse_large(name: str, nbytes: int) -> None:
     if nbytes > 1 << 30:
         what = f"{name} is too large to be sent"
         raise UserError(what, bytes_text(nbytes), "at most 1 GiB", "a file that both can read")
+
+
+def bound(folder: Path, opened: ExitStack) -> zmq.Socket[bytes]:
+    """The socket to which the ranks of a folder come. Errors: `OSError` where no descriptors are left."""
+    _refuse_crowd(folder)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    opened.callback(context.term)
+    socket = context.socket(zmq.ROUTER)
+    opened.callback(socket.close, 0)
+    for option, value in ((zmq.ROUTER_MANDATORY, 1), (zmq.LINGER, 0), (zmq.MAXMSGSIZE, CAP_BYTES)):
+        socket.setsockopt(option, value)
+    socket.bind(f"ipc://{folder / SOCKET}")
+    return socket
+
+
+def _refuse_crowd(folder: Path) -> None:
+    """Errors: `OSError` where zmq would find no descriptors left: it ends this process then, without a word to it."""
+    with ExitStack() as tried:
+        for _ in range(SPARE):
+            tried.callback(os.close, os.open(folder, os.O_RDONLY))

@@ -1,8 +1,11 @@
 """Clause 2: ready means that ranks have computed together, and nothing listens beyond the loopback."""
 
+import errno
 import os
 import re
+import resource
 import stat
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -11,6 +14,7 @@ import pytest
 from lt_core.base.errors import Deadline, UserError
 from lt_core.comm import folders, host, limits, rendezvous
 from lt_core.comm.group import Group
+from lt_core.comm.group.members import Members
 from lt_core.comm.group.world import World
 from lt_core.comm.groups import GLOO_THREAD
 from tests.comm.group.conftest import run
@@ -124,6 +128,35 @@ def test_a_start_that_cannot_begin_leaves_no_folder(own_root, monkeypatch):
     with pytest.raises(OSError, match="Too many open files"):
         Group(2, backend="gloo", alone=False).start()
     assert set(own_root.iterdir()) <= before
+
+
+@contextmanager
+def descriptors(below):
+    """Only those below this number are to be had."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (below, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_without_descriptors_it_gives_back_those_it_got(own_root):
+    """They stayed open; and zmq, where it found none, ended the notebook's whole process."""
+    before, refused = os.listdir("/proc/self/fd"), 0
+    for room in range(500):  # one more each time, until there are enough
+        folder = folders.make()
+        try:
+            with descriptors(folder.lock + 1 + room):
+                members = Members(folder, 2)
+        except OSError as error:
+            assert error.errno == errno.EMFILE
+            with folder:
+                refused += 1
+        else:
+            members.close()
+            break
+    assert refused > 20 and os.listdir("/proc/self/fd") == before
 
 
 def test_a_full_folder_is_named(own_root, monkeypatch):
