@@ -20,7 +20,7 @@ from lt_core.comm.group.given import packed
 from lt_core.comm.group.interrupts import Interrupts
 from lt_core.comm.group.source import compiled
 from lt_core.comm.group.standing import Standing
-from lt_core.comm.group.start import Plan, start
+from lt_core.comm.group.start import STOPPED, Plan, start
 from lt_core.comm.group.turn import Screen
 from lt_core.comm.launch import resolve
 
@@ -51,6 +51,7 @@ class Group:
         self._standing: Standing | None = None
         self._lost = ""  # why the group before is no more
         self._lock = threading.RLock()
+        self._stops: list[threading.Thread] = []  # who waits for the end of whatever holds the lock
         self._used_s = self._since_s = 0.0
         self._timer: threading.Timer | None = None
 
@@ -99,10 +100,14 @@ class Group:
         self.start(timeout_s)
 
     def stop(self) -> None:
-        """End the ranks, whatever they do; nothing is left of them. Who runs a cell is told that they are no more."""
-        if standing := self._standing:
-            standing.members.end()  # before the lock, which a cell under way may hold for long
-        self._end("")
+        """End the ranks, whatever they do; nothing is left of them. Who runs a cell, or starts them, is told so."""
+        self._stops.append(threading.current_thread())
+        try:
+            if standing := self._standing:
+                standing.members.end()  # before the lock, which a cell or a start under way may hold for long
+            self._end("")
+        finally:
+            self._stops.remove(threading.current_thread())
 
     def _end(self, why: str) -> None:
         with self._lock:
@@ -127,10 +132,13 @@ class Group:
         if self._standing is None:
             if self._lost:
                 screen.show(Line((), "err", f"a new group starts, without the variables: {self._lost}"))
-            self._standing = Standing(start(self._plan, timeout_s, screen.interrupted))
+            self._standing = Standing(start(self._plan, timeout_s, screen.interrupted, lambda: bool(self._stops)))
             self._lost, self._since_s = "", time.time()
             atexit.register(self.stop)
             self._look_after(self._idle_s)
+            if self._stops:  # by one that came too late for the start, and too early to see what it has brought up
+                self._end("")
+                raise RuntimeError(STOPPED)
         self._used_s = time.monotonic()
         return self._standing
 

@@ -20,6 +20,7 @@ from lt_core.comm.launch import environment, inside, torchrun
 
 RANK = Path(__file__).with_name("rank.py")
 LOOK_S = 0.1  # how often it is looked for an interrupt, or torchrun's end
+STOPPED = "the group was stopped while it started"
 FLIGHT = {"TORCH_FR_BUFFER_SIZE": "64"}  # torch's flight recorder: the last collectives of each rank
 
 
@@ -33,11 +34,11 @@ class Plan(NamedTuple):
     alone: bool
 
 
-def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Members:
+def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool], stopped: Callable[[], bool]) -> Members:
     """The processes of a group, ready: every rank has answered, and one all-reduce has come out right.
 
     Errors: `UserError` where there is no room or another notebook holds ranks; `Deadline` naming who did not come;
-    `Interrupted`; `RuntimeError` with torchrun's own words where it ended.
+    `Interrupted`; `RuntimeError` where it was stopped, or with torchrun's own words where that ended.
     """
     if inside():
         raise UserError("a rank cannot start a group", attempt="comm.subset(ranks)")
@@ -58,7 +59,7 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool]) -> Memb
         members.ears.start()
         status = status._replace(keeper=members.tree.keeper)
         found.write(status)
-        _meet(members, timeout_s, interrupted)
+        _meet(members, timeout_s, interrupted, stopped)
         found.write(status._replace(pids=tuple(members.pids[rank] for rank in range(plan.size))))
     except BaseException:
         members.close()
@@ -107,7 +108,7 @@ def _leave_facts(plan: Plan, members: Members, timeout_s: float) -> None:
     (members.folder / "job.json").write_text(json.dumps(facts))
 
 
-def _meet(members: Members, timeout_s: float, interrupted: Callable[[], bool]) -> None:
+def _meet(members: Members, timeout_s: float, interrupted: Callable[[], bool], stopped: Callable[[], bool]) -> None:
     until_s = time.monotonic() + timeout_s
     while len(members.pids) < members.size:
         for message in members.hear(min(LOOK_S, until_s - time.monotonic())):
@@ -116,6 +117,8 @@ def _meet(members: Members, timeout_s: float, interrupted: Callable[[], bool]) -
         said = "".join(f"\n  {line.text}" for line in members.ears.take() if line.stream == "err")
         if interrupted():
             raise Interrupted("interrupted while the group started; it was ended")
+        if stopped():
+            raise RuntimeError(STOPPED)
         if members.tree.ended or members.deaths:
             why = members.tree.ended or "a rank died"
             raise RuntimeError(f"the group did not start: {why}{said}\n{members.tree.log()[-2000:]}")

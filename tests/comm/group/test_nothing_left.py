@@ -9,13 +9,15 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from lt_core.base.errors import RankError
 from lt_core.comm import folders, host
-from lt_core.comm.group import Group, find, stop_all
+from lt_core.comm.group import Group, find, start, stop_all
+from lt_core.comm.group.members import Members
 from lt_core.comm.launch import AGENT
 from tests.comm.group.conftest import Seen, run
 
@@ -119,6 +121,46 @@ def test_stop_ends_deaf_ranks_and_their_grandchildren(group):
     assert not {path for path in open_files() - before if str(folder) in path}
     assert {thread.name for thread in threading.enumerate()} <= threads
     group.stop()  # again
+
+
+def test_stop_ends_a_start_under_way(group, own_root, monkeypatch):
+    """It waited for the start, for two minutes if need be."""
+    group.stop()
+    before, begun, meet = open_files(), threading.Event(), start._meet
+    monkeypatch.setattr(start, "_meet", lambda *args: begun.set() or meet(*args))
+    monkeypatch.setattr(Members, "welcome", lambda *args: None)  # as long as one waits, no rank is there
+    seen = list[Seen]()
+    cell = threading.Thread(target=lambda: seen.append(run(group, "rank")))
+    cell.start()
+    assert begun.wait(20)
+    (folder,) = (Path(one.folder) for one in find() if one.owner == "ending.ipynb")
+    group.stop()  # from another thread
+    cell.join(10)
+    assert isinstance(seen[0].error, RuntimeError) and not group.alive
+    assert str(seen.pop().error) == "the group was stopped while it started"
+    gc.collect()
+    assert host.marked(folder) == [] and not folder.exists() and open_files() <= before
+
+
+def test_a_stop_that_comes_when_the_ranks_stand_already_ends_them(monkeypatch):
+    """Too late for the start, and too early to see what that has brought up."""
+    closed, tick = [], threading.Event()
+    members = SimpleNamespace(close=lambda: closed.append(True))
+
+    def start(plan, timeout_s, interrupted, stopped):
+        stopper.start()
+        while not stopped():
+            tick.wait(0.01)
+        return members
+
+    monkeypatch.setattr("lt_core.comm.group.group.start", start)
+    monkeypatch.setattr("lt_core.comm.group.group.Standing", lambda members: SimpleNamespace(members=members))
+    late = Group(2, backend="gloo", alone=False)
+    stopper = threading.Thread(target=late.stop)
+    with pytest.raises(RuntimeError, match="the group was stopped while it started"):
+        late.start()
+    stopper.join(10)
+    assert closed == [True] and late.status().pids == ()
 
 
 @pytest.mark.parametrize(
