@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lt_core.comm.group import Group
 
+# The communicator keeps a subset once it is made, and hands it out again: ending it would end the user's own of the
+# same ranks.
 TEXT = """\
 _lt_result = None
 _lt_comm = comm.subset(range(_lt_size)) if _lt_size < comm.size else comm
 if rank < _lt_size:
     _lt_result = _lt_fn(_lt_comm, *_lt_args)
 """
+PASSING = ("_lt_fn", "_lt_size", "_lt_args", "_lt_comm", "_lt_result")
 
 
 def launch(fn: Callable[..., Any], size: int, *args: Any) -> list[Any]:
@@ -31,11 +34,11 @@ def launch(fn: Callable[..., Any], size: int, *args: Any) -> list[Any]:
 
 
 def on_group(group: Group, fn: Callable[..., Any], size: int, *args: Any) -> list[Any]:
-    """The same on a group's first `size` ranks; what they print is printed."""
+    """The same on a group's first `size` ranks, which are left as they were; what they print is printed."""
     from lt_core.comm.group import Cell
 
     given = {"_lt_fn": fn, "_lt_size": size, "_lt_args": args}
-    cell = Cell(TEXT, "<launch>", given=given, wanted=("_lt_result",))
+    cell = Cell(TEXT, "<launch>", given=given, wanted=("_lt_result",), passing=PASSING)
     return group.run(cell, lambda line: print(line.text)).outs["_lt_result"][:size]
 
 

@@ -23,9 +23,16 @@ def test_the_function_runs_on_the_notebooks_ranks_and_leaves_their_variables(rea
     assert capsys.readouterr().out.split() == ["hello", "hello"]
     real.run("%%torchrun\nkept")
     assert capsys.readouterr().out.splitlines() == ["rank 0 -> 0", "rank 1 -> 1"]
+    assert left(real, capsys) == ["ranks 0-1 -> []"]
 
 
-def test_its_error_is_the_rank_s_with_its_cause(real):
+def left(real, capsys):
+    """What the ranks still hold of a launch."""
+    real.run("%%torchrun\n[name for name in globals() if name.startswith('_lt')]")
+    return capsys.readouterr().out.splitlines()
+
+
+def test_its_error_is_the_rank_s_with_its_cause_and_nothing_is_left_of_it(real, capsys):
     def fails(comm):
         if comm.rank == 1:
             raise KeyError("mine")
@@ -33,6 +40,7 @@ def test_its_error_is_the_rank_s_with_its_cause(real):
     with pytest.raises(RankError, match="rank 1 failed first: KeyError: 'mine'") as caught:
         ranks.on_group(real.magic.held.group, fails, 2)
     assert isinstance(caught.value.__cause__, KeyError)
+    assert left(real, capsys) == ["ranks 0-1 -> []"]
 
 
 def test_without_a_notebook_no_ranks_stand():

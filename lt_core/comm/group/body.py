@@ -47,6 +47,8 @@ class Body:
             value, outs = None, {name: self._packed(name) for name in job.wanted}  # as a script's: it ended well
         finally:
             self._running = False
+            for name in job.passing:
+                self.names.pop(name, None)
         return value, outs
 
     def _value(self, job: Job) -> str | None:

@@ -14,7 +14,8 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Cell(NamedTuple):
-    """Code for ranks. `ranks`: which run it (all); `given`: objects they get by name; `wanted`: names they give back.
+    """Code for ranks. `ranks`: which run it (all); `given`: objects they get by name; `wanted`: names they give back;
+    `passing`: names that are gone after it, however it ends.
 
     `timeout_s`: the longest that a rank may wait in one collective; the cell as a whole may last as long as it likes.
     `name`: what tracebacks call it; each cell has one of its own, so that an earlier one's functions show their lines.
@@ -26,6 +27,7 @@ class Cell(NamedTuple):
     given: Mapping[str, object] = NOTHING
     wanted: tuple[str, ...] = ()
     timeout_s: float = 60.0
+    passing: tuple[str, ...] = ()
 
 
 class Line(NamedTuple):
@@ -88,6 +90,7 @@ class Job(NamedTuple):
     given: dict[str, bytes]
     wanted: tuple[str, ...]
     timeout_s: float
+    passing: tuple[str, ...]
 
 
 class Renew(NamedTuple):
