@@ -2,7 +2,7 @@
 
 10 s |  doubling : halving    .        thin lines: the laws, each with a colour, a dash and the shape of its dots
      |           :     .  o '          thick: the fastest; it changes where a line stands upright
-1 ms |_._.__.__'_:'____o___            dots: runs
+1 ms |_._.__.__'_:'____o___            dots: runs, those of one size side by side
      1 kB      30 kB    100 MB
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text, seconds_text
@@ -77,20 +77,26 @@ def _draw(lines: Mapping[str, Line], dots: Mapping[str, Line]) -> go.Figure:
 
     fig = go.Figure()
     for k, (name, line) in enumerate(lines.items()):
-        colour, shape = COLOURS[k], SHAPES[k]
+        look = {"color": COLOURS[k], "width": 2, "dash": DASHES[k % len(DASHES)]}
         hover = [f"{name}: {bytes_text(n)} in {seconds_text(v)}" for n, v in line.items()]
-        look: dict[str, Any] = {"mode": "lines", "line": {"color": colour, "width": 2, "dash": DASHES[k % len(DASHES)]}}
-        if name in dots:  # in the legend a line shows the shape of its dots
-            look |= {"mode": "lines+markers", "marker": {"symbol": shape, "size": 9, "color": colour, "opacity": 0}}
-        fig.add_scatter(x=list(line), y=list(line.values()), name=escaped(name), text=hover, hoverinfo="text", **look)
+        shown = {"showlegend": False} if name in dots else {"name": escaped(name)}
+        fig.add_scatter(
+            x=list(line), y=list(line.values()), mode="lines", line=look, text=hover, hoverinfo="text", **shown
+        )
         if name in dots:
+            marker = {"symbol": SHAPES[k], "size": 10, "color": COLOURS[k], "line": {"color": INK, "width": 1}}
+            legend = {"name": escaped(name), "mode": "lines+markers", "line": look, "marker": marker}
+            fig.add_scatter(x=[None], y=[None], **legend)  # so that it shows the shape of the dots
             ran = [f"{name}, measured: {bytes_text(n)} in {seconds_text(v)}" for n, v in dots[name].items()]
-            marker = {"symbol": shape, "size": 10, "color": colour, "line": {"color": INK, "width": 1}}
-            x, y = list(dots[name]), list(dots[name].values())
-            fig.add_scatter(
-                x=x, y=y, mode="markers", marker=marker, text=ran, hoverinfo="text", showlegend=False, cliponaxis=False
-            )
+            x = [n * _aside([*dots].index(name), len(dots)) for n in dots[name]]
+            own = {"mode": "markers", "marker": marker, "showlegend": False, "cliponaxis": False}
+            fig.add_scatter(x=x, y=list(dots[name].values()), text=ran, hoverinfo="text", **own)
     return fig
+
+
+def _aside(place: int, count: int) -> float:
+    """What moves a dot a little to the side, for dots of one size would lie on each other."""
+    return float(10 ** (0.05 * (place - (count - 1) / 2)))
 
 
 def _mark(fig: go.Figure, lines: Mapping[str, Line], stretches: Stretches, sizes: Sequence[int]) -> None:

@@ -47,6 +47,13 @@ def test_runs_are_dots_of_the_law_s_colour_and_shape():
     assert (marks.marker.color, marks.marker.symbol) == (law.line.color, law.marker.symbol)
 
 
+def test_dots_of_one_size_stand_side_by_side_and_say_their_true_bytes():
+    marks = [t for t in chart(dots={"ring": {1000: 2e-3}, "doubling": {1000: 2e-3}}).figure.data if t.mode == "markers"]
+    left, right = (t.x[0] for t in marks)
+    assert left < 1000 < right and left * right == pytest.approx(1000**2)
+    assert [t.text[0] for t in marks] == [f"{name}, measured: 1 kB in 2 ms" for name in ("ring", "doubling")]
+
+
 def test_the_words_say_who_is_the_fastest_and_what_a_clock_said_stands_apart():
     figure = chart(dots={"ring": {1000: 2e-3}})
     assert figure.describe(stable=True) == (
