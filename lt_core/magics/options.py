@@ -16,6 +16,7 @@ from lt_core.base.cluster import Wire
 from lt_core.base.errors import UserError
 from lt_core.magics.scope import FOUND, expanded
 
+DIGITS = r"\d{1,18}"  # of a number that fits a machine's
 Magic = TypeVar("Magic", bound=Callable[..., object])
 COMMANDS = ("status", "restart", "stop")
 ARGUMENTS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
@@ -35,7 +36,7 @@ ARGUMENTS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 
 
 class Options(NamedTuple):
-    """What the line asks for; `size` 0 and `ranks` None where it leaves them open."""
+    """What the line asks for; `size` 0 and `ranks` None where it leaves them open, or where no ranks are."""
 
     size: int = 0
     ranks: tuple[int, ...] | None = None
@@ -58,20 +59,22 @@ def arguments(magic: Magic) -> Magic:
     return magic_arguments()(magic)  # type: ignore[no-untyped-call,no-any-return]
 
 
-def read(magic: Any, line: str, names: Mapping[str, object]) -> Options:
-    """What a magic's line says; `{x}` and `$x` in it stand for the value of x. Errors: `UserError`."""
+def read(magic: Any, line: str, names: Mapping[str, object], standing: int = 0) -> Options:
+    """What a magic's line says to as many ranks as stand; `{x}` and `$x` in it stand for the value of x. Errors:
+    `UserError`."""
     try:
-        return _options(magic, tuple(expanded(word, names) for word in _words(line)))
+        options, spans = _options(magic, tuple(expanded(word, names) for word in _words(line)))
+        return options._replace(ranks=_ranks(spans, options.size or standing))
     except UsageError as error:  # IPython would print it, and who runs notebooks would see no error
         raise UserError(f"%torchrun {line.strip()}: {error}", attempt="%torchrun?") from None
 
 
 @lru_cache  # cell after cell has the same line, and to parse it takes a good part of a short cell's time
-def _options(magic: Any, words: tuple[str, ...]) -> Options:
+def _options(magic: Any, words: tuple[str, ...]) -> tuple[Options, tuple[range, ...]]:
     said = magic.parser.parse_args(list(words))
-    return Options(
+    spans = _spans(said.ranks) if said.ranks is not None else ()
+    options = Options(
         size=_size(said.n),
-        ranks=_ranks(said.ranks),
         backend=said.backend,
         timeout_s=_seconds(said.timeout),
         given=_names("--in", said.given, FOUND),
@@ -83,6 +86,7 @@ def _options(magic: Any, words: tuple[str, ...]) -> Options:
         command=_command(said),
         everywhere=said.all,
     )
+    return options, spans
 
 
 def _words(line: str) -> list[str]:
@@ -95,18 +99,27 @@ def _words(line: str) -> list[str]:
 def _size(text: str | None) -> int:
     if text is None:
         return 0
-    if not text.isdecimal() or int(text) < 1:
+    if not re.fullmatch(DIGITS, text) or int(text) < 1:
         raise UserError("-n is no number of ranks", repr(text), "at least 1", "-n 4")
     return int(text)
 
 
-def _ranks(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    parts = [re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip()) for part in text.split(",")]
+def _spans(text: str) -> tuple[range, ...]:
+    parts = [re.fullmatch(rf"({DIGITS})(?:-({DIGITS}))?", part.strip()) for part in text.split(",")]
     spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
     if None in parts or not all(spans):
         raise UserError("--ranks is no list of ranks", repr(text), "numbers and spans", "--ranks 0,2-3")
+    return tuple(spans)
+
+
+def _ranks(spans: tuple[range, ...], size: int) -> tuple[int, ...] | None:
+    """The ranks, of as many as there are: none is named before that is known, a span may be longer than memory."""
+    if not spans or not size:
+        return None
+    last = max(span[-1] for span in spans)
+    if last >= size:
+        there = f"0-{size - 1}" if size > 1 else "0"
+        raise UserError("--ranks names a rank that is not there", last, f"some of {there}", f"--ranks {there}")
     return tuple(sorted({rank for span in spans for rank in span}))
 
 

@@ -49,7 +49,8 @@ class Torchrun(Magics):
         the kernel's variable x, {{, }} and $$ for the signs; the body is sent as it is. Its lines are counted from
         the one below %%torchrun.
         """
-        options = read(Torchrun.torchrun, line, self.shell.user_ns)
+        standing = self.held.group.size if self.held.group else 0
+        options = read(Torchrun.torchrun, line, self.shell.user_ns, standing)
         if cell is None and options.command:
             print(commands.obey(options, self.held))
         elif cell is None or options.command:

@@ -8,8 +8,8 @@ from lt_core.magics.options import ARGUMENTS, Options, read
 from lt_core.magics.torchrun import Torchrun
 
 
-def said(line, **names):
-    return read(Torchrun.torchrun, line, names)
+def said(line, standing=4, **names):
+    return read(Torchrun.torchrun, line, names, standing)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,14 @@ def test_a_value_stays_one_word_whatever_it_holds():
         ("-n 0", "-n is no number of ranks; got '0'"),
         ("--ranks 3-1", "--ranks is no list of ranks; got '3-1'; expected numbers and spans; try: --ranks 0,2-3"),
         ("--ranks 0,,1", "--ranks is no list of ranks; got '0,,1'"),
+        (
+            "--ranks 0-999999999",
+            "--ranks names a rank that is not there; got 999999999; expected some of 0-3; try: --ranks 0-3",
+        ),
+        ("-n 2 --ranks 2,0", "--ranks names a rank that is not there; got 2; expected some of 0-1; try: --ranks 0-1"),
+        ("-n 1 --ranks 1", "--ranks names a rank that is not there; got 1; expected some of 0; try: --ranks 0"),
+        (f"--ranks 0-{'9' * 5000}", "--ranks is no list of ranks; got '0-9999"),
+        (f"-n {'9' * 5000}", "-n is no number of ranks; got '9999"),
         ("--timeout soon", "--timeout is no time; got 'soon'; expected seconds, above 0"),
         ("--timeout 0", "--timeout is no time; got '0'"),
         ("--in x,2y", "--in takes names of variables; got '2y'; try: --in x,y"),
@@ -68,6 +76,10 @@ def test_a_wrong_line(line, words):
     with pytest.raises(UserError) as caught:
         said(line)
     assert str(caught.value).startswith(words)
+
+
+def test_without_ranks_none_are_named():
+    assert said("--ranks 0-999999999", standing=0).ranks is None
 
 
 def test_help_explains_every_argument(notebook, capsys):

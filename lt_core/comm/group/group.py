@@ -10,7 +10,7 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lt_core.base.cluster import Wire
 from lt_core.base.errors import UserError
@@ -78,7 +78,7 @@ class Group:
             screen = Screen(show, progress, interrupted)
             standing = self._ready(START_S, screen)
             try:
-                return standing.run(cell, code, ranks, given, screen)
+                return standing.run(cell, code, tuple(ranks), given, screen)
             finally:
                 self._used_s = time.monotonic()
                 if standing.over:
@@ -119,8 +119,8 @@ class Group:
                 standing.members.close()
                 atexit.unregister(self.stop)
 
-    def _ranks(self, cell: Cell) -> tuple[int, ...]:
-        ranks = tuple(range(self.size)) if cell.ranks is None else tuple(sorted(set(cell.ranks)))
+    def _ranks(self, cell: Cell) -> Sequence[int]:
+        ranks = range(self.size) if cell.ranks is None else sorted(set(cell.ranks))
         if not ranks or ranks[0] < 0 or ranks[-1] >= self.size:
             raise UserError("the cell's ranks are not all there", list(ranks), f"some of 0 to {self.size - 1}")
         return ranks
