@@ -38,9 +38,7 @@ def stop(
         if len(held) > 1 and not everything:
             names = ", ".join(one.owner for one in held)
             raise UserError(f"{len(held)} notebooks hold ranks", names, "one, or all of them", "ltlab stop --all")
-        stopped = [
-            f"stopped: {one.size} rank{'s' * (one.size > 1)} of {one.owner}" for one in stop_all()
-        ]  # and sweeps, where none lives
+        stopped = [f"stopped: {one.ranks}" for one in stop_all()]  # and sweeps, where none lives
         page.say(page.console(), "\n".join(stopped) or NONE)
 
 
@@ -52,5 +50,9 @@ def show(out: Console, groups: Sequence[Status]) -> None:
     rows = page.table(out, "notebook", ">ranks", "over", "since", ">kernel")
     for one in groups:
         since = time.strftime("%H:%M:%S", time.localtime(one.since_s))
-        rows.add_row(one.owner, str(one.size), one.backend, since, str(one.kernel))
+        facts = (str(one.size), one.backend, since, str(one.kernel))
+        rows.add_row(one.owner, *(facts if one.size else ("?", "?", since, "?")))
     out.print(rows)
+    for one in groups:
+        if not one.size:
+            page.say(out, f"This version cannot read what that one wrote in {one.folder}; ltlab stop ends it, too.")

@@ -50,5 +50,4 @@ def told(group: Status) -> str:
     """A group in a line."""
     since = time.strftime("%H:%M:%S", time.localtime(group.since_s))
     processes = f", processes {', '.join(map(str, group.pids))}" if group.pids else ""
-    ranks = f"{group.size} rank{'s' * (group.size > 1)}"
-    return f"{ranks} over {group.backend} of {group.owner}, since {since}{processes}"
+    return f"{group.ranks}, since {since}{processes}"

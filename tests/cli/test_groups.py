@@ -14,6 +14,7 @@ from lt_core.comm.group import Cell, Group, Status
 NOON = time.mktime((2026, 1, 2, 12, 0, 0, 0, 0, -1))
 RING = Status("ring.ipynb", 4, "gloo", NOON, 11, 12, "/run/a")
 TREE = Status("tree.ipynb", 2, "nccl", NOON, 21, 22, "/run/b")
+OTHER = Status("another version of LT-Lab", 0, "unknown", NOON, 0, 0, "/run/c")
 
 
 def called(*words):
@@ -54,9 +55,17 @@ def test_ps_has_a_line_a_group(held):
     assert held == [RING, TREE]
 
 
+def test_what_another_version_holds_is_told_in_words_and_ended(held):
+    held += [OTHER]
+    _, row, words = called("ps").output.rstrip().splitlines()
+    assert row.split() == ["another", "version", "of", "LT-Lab", "?", "?", "12:00:00", "?"]
+    assert words == "This version cannot read what that one wrote in /run/c; ltlab stop ends it, too."
+    assert called("stop").output == "stopped: ranks of another version of LT-Lab, in /run/c\n"
+
+
 def test_stop_ends_the_only_one(held):
     held += [RING]
-    assert called("stop").output == "stopped: 4 ranks of ring.ipynb\n" and held == []
+    assert called("stop").output == "stopped: 4 ranks over gloo of ring.ipynb\n" and held == []
 
 
 def test_stop_ends_none_of_several(held):
@@ -71,7 +80,10 @@ def test_stop_ends_none_of_several(held):
 
 def test_stop_all_ends_all(held):
     held += [RING, TREE]
-    assert called("stop", "--all").output == "stopped: 4 ranks of ring.ipynb\nstopped: 2 ranks of tree.ipynb\n"
+    assert (
+        called("stop", "--all").output
+        == "stopped: 4 ranks over gloo of ring.ipynb\nstopped: 2 ranks over nccl of tree.ipynb\n"
+    )
     assert held == []
 
 
@@ -84,7 +96,7 @@ def test_a_real_group_is_told_and_ended(monkeypatch):
             group.run(Cell("pass"), print)
             (pid,) = group.status().pids
             assert rows(called("ps"))[1][:3] == ["ring.ipynb", "1", "gloo"]
-            assert called("stop").output == "stopped: 1 rank of ring.ipynb\n"
+            assert called("stop").output == "stopped: 1 rank over gloo of ring.ipynb\n"
             assert not host.alive(pid) and called("ps").output == "no notebook holds ranks\n"
         finally:
             group.stop()

@@ -52,7 +52,8 @@ class Outcome(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A group: its owner (a notebook), and since when it stands, in seconds since 1970."""
+    """A group: its owner (a notebook), and since when it stands, in seconds since 1970; `size` 0 where its file says
+    nothing that this version of LT-Lab reads."""
 
     owner: str
     size: int
@@ -63,6 +64,13 @@ class Status(NamedTuple):
     folder: str
     alive: bool = True
     pids: tuple[int, ...] = ()
+
+    @property
+    def ranks(self) -> str:
+        """Which ranks, in words: "4 ranks over gloo of ring.ipynb"."""
+        if not self.size:
+            return f"ranks of another version of LT-Lab, in {self.folder}"
+        return f"{self.size} rank{'s' * (self.size > 1)} over {self.backend} of {self.owner}"
 
 
 class Interrupted(Shown, KeyboardInterrupt):

@@ -14,6 +14,7 @@ from lt_core.comm import folders, host
 from lt_core.comm.group.cell import Status
 
 FILE = "group.json"
+KINDS = (str, int, str, (int, float), int, int, str, bool, list)  # of a Status as it is written
 BEGIN_S, LOOK_S = 5.0, 0.01  # how long a group that begins may be without its keeper; how often it is looked for one
 
 
@@ -32,6 +33,10 @@ def stop_all() -> list[Status]:
 
 def stop(status: Status) -> bool:
     """End a group: its keeper ends all its processes. Whether there was one to end."""
+    if not status.size:
+        marked = host.marked(Path(status.folder))
+        host.end(lambda: host.marked(Path(status.folder)))
+        return bool(marked)
     keeper = _keeper(status)
     if not keeper:
         return False
@@ -69,7 +74,13 @@ def _keeper(status: Status) -> int:
 
 def _read(place: Path) -> Status | None:
     try:
-        status = Status(**json.loads((place / FILE).read_text()))
+        text, since_s = (place / FILE).read_bytes(), (place / FILE).stat().st_mtime
     except (FileNotFoundError, NotADirectoryError):  # a launch's folder, or one that is being removed
         return None
+    try:
+        status = Status(**json.loads(text))
+        if not all(map(isinstance, status, KINDS)):
+            raise TypeError("other kinds of facts")
+    except (TypeError, ValueError):  # another version's: it knows other facts, or writes them in another way
+        return Status("another version of LT-Lab", 0, "unknown", since_s, 0, 0, str(place))
     return status._replace(pids=tuple(status.pids))

@@ -70,7 +70,7 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool], stopped
 def refuse_second(mine: Status) -> None:
     """Errors: `UserError` naming the notebook that holds ranks already. Of two at once, the younger one steps back."""
     for other in found.find():
-        if other.kernel != mine.kernel and (other.since_s, other.folder) < (mine.since_s, mine.folder):
+        if other.size and other.kernel != mine.kernel and (other.since_s, other.folder) < (mine.since_s, mine.folder):
             raise UserError(
                 f"{other.owner} holds {other.size} ranks already",
                 f"a second group, for {mine.owner}",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -114,6 +115,36 @@ def test_a_group_that_has_only_been_announced_is_stopped_once_it_has_a_keeper(ow
     folders.sweep()
 
 
+MINE = status(os.getpid(), 2.0)._asdict()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({**MINE, "colour": "red"}),
+        json.dumps({name: MINE[name] for name in ("owner", "size")}),
+        json.dumps({**MINE, "since_s": "noon", "pids": []}),
+        json.dumps({**MINE, "pids": None}),
+        "[1, 2]",
+        "half of it",
+        "\udcff",
+    ],
+)
+def test_a_group_of_another_version_is_unknown_and_can_be_ended(own_root, text):
+    """It ended every start, and `ltlab ps`, with a TypeError."""
+    folder = folders.make()
+    (folder.path / found.FILE).write_bytes(text.encode(errors="surrogateescape"))
+    (other,) = (one for one in find() if one.folder == str(folder.path))
+    assert other.size == 0 and other.ranks == f"ranks of another version of LT-Lab, in {folder.path}"
+    assert abs(other.since_s - time.time()) < 60
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, host.MARK: other.folder}) as rank:
+        refuse_second(status(os.getpid(), time.time() + 60, "/later"))
+        assert found.stop(other) and rank.wait(10) == -signal.SIGKILL
+    assert not found.stop(other)
+    os.close(folder.lock)
+    folders.sweep()
+
+
 def test_a_launch_is_no_group(own_root):
     folder = folders.make()
     assert str(folder.path) not in [one.folder for one in find()]
@@ -161,5 +192,6 @@ def test_more_ranks_than_memory_holds_are_refused(size, free, text):
 
 def test_they_are_refused_before_anything_starts(monkeypatch, own_root):
     monkeypatch.setattr(limits, "free_bytes", lambda: 300 << 20)
-    seen = run(Group(2, backend="gloo", alone=False), "1")
-    assert isinstance(seen.error, UserError) and str(seen.error).endswith("; try: -n 1")
+    for size in (2, 10**15):  # of so many not even the numbers fit
+        seen = run(Group(size, backend="gloo", alone=False), "1")
+        assert isinstance(seen.error, UserError) and str(seen.error).endswith("; try: -n 1")
