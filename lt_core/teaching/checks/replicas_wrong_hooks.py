@@ -15,22 +15,15 @@ from lt_core.teaching.checks.replicas_answers import overlap, pick
 from lt_core.teaching.checks.replicas_pick import CHOICES
 
 
-def hooked(hook_of: Callable[[Comm], Callable[[nn.Parameter], None]], divide: bool = False) -> Callable[..., object]:
-    """The same hook on every parameter, and the division at the end."""
+def all_at_the_end(model: nn.Module, comm: Comm) -> Callable[[], None]:
+    """Right, but the hooks are for show."""
 
-    def answer(model: nn.Module, comm: Comm) -> Callable[[], None]:
-        for p in model.parameters():
-            p.register_post_accumulate_grad_hook(hook_of(comm))  # type: ignore[no-untyped-call]  # torch's
+    def finish() -> None:
+        for grad in [p.grad for p in model.parameters() if p.grad is not None]:
+            comm.all_reduce(grad)
+            grad /= comm.size
 
-        def finish() -> None:
-            for p in (p for p in model.parameters() if p.grad is not None):
-                if divide:
-                    comm.all_reduce(p.grad)
-                p.grad /= comm.size
-
-        return finish
-
-    return answer
+    return finish
 
 
 def waits_at_once(model: nn.Module, comm: Comm) -> Callable[[], None]:
@@ -97,8 +90,8 @@ def undivided(model: nn.Module, comm: Comm) -> Callable[[], None]:
 
     def sums() -> None:
         finish()
-        for p in (p for p in model.parameters() if p.grad is not None):
-            p.grad *= comm.size
+        for grad in [p.grad for p in model.parameters() if p.grad is not None]:
+            grad *= comm.size
 
     return sums
 
@@ -124,7 +117,7 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer(
             "W2",
             "all at the end",
-            hooked(lambda comm: lambda p: None, divide=True),
+            all_at_the_end,
             "begins in the backward",
             alone=True,
         ),
