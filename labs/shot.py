@@ -16,13 +16,11 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from labs.jupyter import FLAGS, RUN_ALL, address, end, opened, started
 from labs.picture import chromium
 from labs.source import LabError
-from tests.browser.notebook import RUN_ALL, opened
-from tests.browser.server import address, end, started
 
 LABS = Path(__file__).parent
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking".split()
 SIZE = {"width": 1120, "height": 720}
 STEPS = 3  # after round 2 each chunk is whole on one rank
 TO_TOP = """cell => {

@@ -49,6 +49,13 @@ def test_binder_reads_our_files():
     )
 
 
+def test_what_is_no_test_stands_without_the_tests():
+    """The labs' tools and the benchmarks: tests import them, never the other way round."""
+    files = [path for folder in ("lt_core", "labs", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    guilty = [str(path) for path in files if re.search(r"^\s*(from|import) tests\b", path.read_text("utf-8"), re.M)]
+    assert len(files) > 100 and guilty == []
+
+
 def test_every_command_that_the_readme_names_is_a_target():
     targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), re.M))
     named = set(re.findall(r"`?make ([a-z-]+)", text("README.md") + text("CONTRIBUTING.md")))

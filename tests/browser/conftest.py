@@ -17,12 +17,10 @@ import pytest
 from playwright.sync_api import Browser as Chrome
 from playwright.sync_api import BrowserContext, Page, Route, expect, sync_playwright
 
+from labs.jupyter import FLAGS, address, end, started
 from labs.picture import chromium
-from tests.browser.server import address, end, started
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking".split()
-FLAGS += "--disable-component-update --disable-sync".split()
 LONGEST_MS = 60_000  # a wait for the page: a machine that tests is a busy one
 SHUT = "() => window.jupyterapp?.serviceManager.sessions.shutdownAll()"
 

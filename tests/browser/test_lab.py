@@ -6,9 +6,10 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
+from labs.jupyter import opened
 from lt_core.comm import host
 from tests.browser.conftest import ROOT, shot
-from tests.browser.notebook import codes, opened, run_all, run_below
+from tests.browser.notebook import codes, run_all, run_below
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 

@@ -6,8 +6,9 @@ import pytest
 from nbformat import NotebookNode
 from playwright.sync_api import Locator, Page, expect
 
+from labs.jupyter import opened
 from tests.browser.conftest import ROOT, shot
-from tests.browser.notebook import opened, run_all, run_below
+from tests.browser.notebook import run_all, run_below
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(170)]
 REVEAL = """from lt_core.teaching import reveal
