@@ -174,6 +174,20 @@ def test_two_at_once_and_one_without_the_plug_in(monkeypatch):
     assert results == {name: [(0, name), (1, name)] for name in "ab"}
 
 
+def summed(comm, number):
+    total = torch.tensor([float(number + comm.rank)])
+    comm.all_reduce(total)
+    return total.item()
+
+
+def test_twenty_in_a_row_meet_nothing_of_the_one_before():
+    """On threads, where they cost little: of processes every test here launches some more, from this very process."""
+    before = {thread.ident for thread in threading.enumerate()}, os.listdir("/proc/self/fd")
+    for number in range(20):
+        assert launch(summed, 2, number, backend="threads") == [2 * number + 1.0] * 2
+    assert ({thread.ident for thread in threading.enumerate()}, os.listdir("/proc/self/fd")) == before
+
+
 # Failures
 
 
