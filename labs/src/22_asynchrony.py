@@ -153,7 +153,7 @@ print(f"fast: {sum(fast) / len(fast):.2f}, {max(fast)} at most")
 # %% tags=["see"]
 strip = staleness.marked(simulate.simulate(free, one_slow))
 title = "The slow worker's gradient is 30 updates old, and is used"
-chart = version_strip(strip, title=title, versions=(0, 100))
+chart = version_strip(strip, title=title, versions=(0, 62))
 show(with_guess(chart, guess_of("22.slow"), axis="x"))
 
 # %% tags=["reveal"]
@@ -403,7 +403,7 @@ def right(weights):
 
 
 # %% tags=["setup"]
-def course(rule, rate, until_s=120):
+def course(rule, rate, until_s=90):
     """Accuracy over the seconds, looked at every 3."""
     policy = ps.ParameterServer(4, rule)
     plan = drive.drive(policy, one_slow, until_s)
