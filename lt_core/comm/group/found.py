@@ -14,7 +14,17 @@ from lt_core.comm import folders, host
 from lt_core.comm.group.cell import Status
 
 FILE = "group.json"
-KINDS = (str, int, str, (int, float), int, int, str, bool, list)  # of a Status as it is written
+KINDS: tuple[type | tuple[type, ...], ...] = (
+    str,
+    int,
+    str,
+    (int, float),
+    int,
+    int,
+    str,
+    bool,
+    list,
+)  # of a Status as it is written
 BEGIN_S, LOOK_S = 5.0, 0.01  # how long a group that begins may be without its keeper; how often it is looked for one
 
 
@@ -79,7 +89,7 @@ def _read(place: Path) -> Status | None:
         return None
     try:
         status = Status(**json.loads(text))
-        if not all(map(isinstance, status, KINDS)):
+        if not all(isinstance(fact, kind) for fact, kind in zip(status, KINDS)):
             raise TypeError("other kinds of facts")
     except (TypeError, ValueError):  # another version's: it knows other facts, or writes them in another way
         return Status("another version of LT-Lab", 0, "unknown", since_s, 0, 0, str(place))
