@@ -70,14 +70,14 @@ class MomentumCorrection:
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The inner reducer's mean of what waits, in the dtypes that came in; for an optimizer without momentum.
 
-        Where a mean is not finite, velocity and sum of that tensor stay as they were, on every rank.
+        Where a mean is not finite, velocity and sum of the whole bucket stay as they were, on every rank.
         Errors: a shape that changed, and the inner reducer's.
         """
         scale = self._scale(grads, comm.size)
         moved = {name: self._moved(name, x, scale) for name, x in grads.items()}
         mean, sent = self.inner.reduce({name: waiting for name, (_, waiting) in moved.items()}, comm)
-        for name, (velocity, waiting) in moved.items():
-            if finite(mean[name]):
+        if all(map(finite, mean.values())):
+            for name, (velocity, waiting) in moved.items():
                 self._waiting.held[name] = waiting - sent[name]
                 self._velocity.held[name] = velocity * (sent[name] == 0) if self.masking else velocity
         return Reduced({name: x.to(grads[name].dtype) for name, x in mean.items()}, sent)

@@ -37,15 +37,16 @@ class ErrorFeedback:
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The inner reducer's mean of gradient and memory, in the dtypes that came in; `sent` is the inner one's.
 
-        Where a mean is not finite, the memory of that tensor stays as it was, on every rank: that step is skipped.
+        Where a mean is not finite, the memory of the whole bucket stays as it was, on every rank, for that step is to be
+        skipped: what it sent is lost, and what is inf or nan of it may not all have been sent.
         Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
         """
         rate = self._rate()
         held = {name: self._memory.of(name, x) for name, x in grads.items()}
         recalled = {name: self._recalled(name, grads[name], held[name], rate) for name in grads}
         mean, sent = self.inner.reduce(recalled, comm)
-        for name, x in recalled.items():
-            if finite(mean[name]):
+        if all(map(finite, mean.values())):
+            for name, x in recalled.items():
                 self._remember(name, x, sent[name], held[name])
         if rate != 1:
             mean = {name: x / rate for name, x in mean.items()}

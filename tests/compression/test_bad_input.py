@@ -43,12 +43,21 @@ def gradient(rank, step, dtype=torch.float32):
 
 
 def memories(state):
-    """All that is remembered of w."""
-    kept = [state[name]["w"] for name in KEPT if "w" in state.get(name, {})]
+    """All that is remembered of w and b."""
+    kept = [x for name in KEPT for x in state.get(name, {}).values()]
     return [*kept, *(memories(state["inner"]) if "inner" in state else [])]
 
 
-def spoiled(comm, value, guilty):
+def element(grads, value):
+    grads["w"][3, 4] = value
+
+
+def everything(grads, value):
+    for x in grads.values():
+        x.fill_(value)
+
+
+def spoiled(comm, value, guilty, spoil):
     """Of each reducer: faults found after one bad step."""
     faults = []
     for name, make in REDUCERS.items():
@@ -57,9 +66,9 @@ def spoiled(comm, value, guilty):
             reducer.reduce(gradient(comm.rank, step), comm)
         before, grads = memories(reducer.state_dict()), gradient(comm.rank, 2)
         if comm.rank == guilty:
-            grads["w"][3, 4] = value
+            spoil(grads, value)
         mean = reducer.reduce(grads, comm).mean
-        if torch.isfinite(mean["w"]).all():
+        if all(torch.isfinite(x).all() for x in mean.values()):
             faults.append(f"{name}: hidden from rank {comm.rank}")
         after = memories(reducer.state_dict())
         if not after or not all(torch.equal(a, b) for a, b in zip(before, after)):
@@ -69,9 +78,17 @@ def spoiled(comm, value, guilty):
     return faults
 
 
-@pytest.mark.parametrize(("value", "guilty"), [(float("nan"), 0), (float("inf"), 1), (-float("inf"), 2)])
-def test_what_is_not_finite_on_one_rank_is_seen_by_all_and_remembered_by_none(ranks, value, guilty):
-    assert ranks(3).run(spoiled, value, guilty) == [[]] * 3
+@pytest.mark.parametrize(
+    ("value", "guilty", "spoil"),
+    [
+        (float("nan"), 0, element),
+        (float("inf"), 1, element),
+        (-float("inf"), 2, element),
+        (float("nan"), 1, everything),  # more than a sparse code sends: the rest stayed in the memory for good
+    ],
+)
+def test_what_is_not_finite_on_one_rank_is_seen_by_all_and_remembered_by_none(ranks, value, guilty, spoil):
+    assert ranks(3).run(spoiled, value, guilty, spoil) == [[]] * 3
 
 
 @pytest.mark.parametrize("make", REDUCERS.values(), ids=REDUCERS)
