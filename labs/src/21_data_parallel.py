@@ -1,0 +1,625 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] tags=["question"]
+# # 21 - Data parallelism: what hides behind a backward
+#
+# You doubled the GPUs. Each computes half of the batch, so a step should
+# take half as long. It takes 1 / 1.4 of what it did. **Where did 0.6
+# go?**
+#
+# *Builds on [lab 20](20_all_reduce.ipynb): a ring sends 2 n (p − 1) / p
+# bytes in 2 (p − 1) rounds. Takes 60 minutes, 4 ranks, 40 s of
+# machine time.*
+#
+# The next cell imports what the others use, and takes some 4 s.
+
+# %% tags=["setup"]
+from time import sleep
+
+import torch
+
+from lt_core import magics
+from lt_core.base import Trace
+from lt_core.base.cluster import KITCHEN, OFFICE, RACK
+from lt_core.collectives import ring
+from lt_core.comm import clocks, shaped
+from lt_core.data_parallel.replicate import bucketed, buckets
+from lt_core.data_parallel.replicate import naive, overlapped
+from lt_core.models import chain, gpt
+from lt_core.teaching import bill, check, predict, reveal
+from lt_core.teaching import run_script, verify
+from lt_core.views import Three, courses, curves, explore
+from lt_core.views import gantt, show, witnesses
+
+magics.load()
+
+# %% [markdown] tags=["run"]
+# ## Run it: one message a layer, at the end
+#
+# Every rank has the whole model and a part of the batch. After the
+# backward all take the mean of their gradients, and make the same step.
+# **Nothing else is data parallelism.** Here it is, on your own model,
+# which is not touched:
+#
+# ```
+# replica = naive.replicate(model, comm)  # as rank 0's is
+# loss.backward()
+# replica.sync()                          # mean in .grad
+# optimizer.step()
+# ```
+
+# %% [markdown] tags=["run"]
+# Two cores cannot show what four GPUs do, so the device is *emulated*:
+# a block takes 5 ms forward and 10 ms backward, and waits so long. The
+# gradients are real, and so are the messages, on a wire shaped as the
+# office's (1 Gbit/s, 0.1 ms). A block has 302 x 302 weights, which a
+# ring of four carries in **5 ms**.
+
+
+# %% tags=["setup"]
+class Device(torch.autograd.Function):
+    """Busy for 5 ms on the way forward, 10 ms on the way back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        sleep(0.005)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        sleep(0.010)
+        return grad
+
+
+# %% tags=["setup"]
+class Block(torch.nn.Linear):
+    """A layer on the emulated device."""
+
+    def forward(self, x):
+        return Device.apply(super().forward(x))
+
+
+# %% tags=["setup"]
+def one_step(comm, way):
+    """The trace of everybody's third step of eight blocks."""
+    blocks = [Block(302, 302, bias=False) for _ in range(8)]
+    model = torch.nn.Sequential(*blocks)
+    trace = Trace("step", backend=comm.backend)
+    replica = way(model, comm, trace)
+    for _ in range(3):
+        trace.spans.clear()
+        model.zero_grad()
+        model(torch.ones(1, 302)).sum().backward()
+        replica.sync()
+    replica.close()
+    return clocks.gather_traces(comm, trace)
+
+
+# %% [markdown] tags=["predict"]
+# ## Predict it
+#
+# Forward 40 ms, backward 8 x 10 ms, eight messages of 5 ms. One after
+# the other that is 160 ms. But **the last block's gradient is ready
+# first**: its message could travel while the other seven blocks are
+# still at it.
+
+# %% tags=["predict"]
+predict(
+    "21.overlapped",
+    "A step whose messages leave as soon as they can",
+    unit="ms",
+)
+
+# %% [markdown] tags=["run"]
+# The ranks start, which takes some 5 s, and run both.
+
+# %% tags=["run"]
+# %%torchrun -n 4 --in shaped,OFFICE,one_step,naive,overlapped --out runs
+office, each = shaped.shaped(comm, OFFICE), 4 * 302 * 302
+ways = {
+    "after": lambda m, c, t: naive.replicate(m, c, trace=t),
+    "beside": lambda m, c, t: overlapped.replicate(
+        m, c, bucket_bytes=each, trace=t
+    ),
+}
+runs = {name: one_step(office, way) for name, way in ways.items()}
+print("a step each way:", *runs)
+
+# %% [markdown] tags=["see"]
+# ## See it: the tail
+#
+# Rank 0's two lanes, and below them the same step with messages beside
+# the backward. **Look at the right end of the lower wire**: one message
+# begins when the backward is over. It is the first block's, which is
+# computed last, and has nothing left to hide behind.
+
+
+# %% tags=["see"]
+def alone(name, rank=0):
+    """One rank's spans of a run, under that name."""
+    whole = runs[0][name]
+    spans = [s for s in whole.spans if s.rank == rank]
+    return Trace(name, spans, backend=whole.backend)
+
+
+title = "Seven messages hide, the last one cannot"
+under = "emulated device, 4 ranks, shaped wire: office"
+show(gantt(alone("after"), alone("beside"), title=title, under=under))
+
+# %% tags=["see"]
+back, wire = [0.010] * 8, [ring.law_seconds(4, 4 * 302**2, OFFICE)] * 8
+seconds = {
+    "after": Three(
+        naive.law_seconds(0.040, back, wire),
+        measured=alone("after").makespan_s(),
+    ),
+    "beside": Three(
+        overlapped.law_seconds(0.040, back, wire),
+        measured=alone("beside").makespan_s(),
+    ),
+}
+title = "The law of a step, and what four processes took"
+show(witnesses(seconds, title=title, under=under, unit="s"))
+
+# %% tags=["reveal"]
+reveal(
+    "21.overlapped",
+    round(1000 * seconds["beside"].law),
+    why="40 forward + 80 backward + the last message: 5 ms that"
+    " nothing hides.",
+    usual='120 ("overlap hides everything"): who hides the last one?',
+)
+
+# %% [markdown] tags=["explain"]
+# ## Why
+#
+# Bucket *k* cannot leave before the backward has come to it, nor before
+# the buckets ahead of it are through.
+#
+# > **Law.** step = forward + the largest, over all *k*, of
+# > **backward of buckets 0 to k + wire of buckets k to the last.**
+#
+# With a fast wire the last *k* wins: all of the backward, one message.
+# With a slow one *k* = 0 wins: one block of backward, then the wire is
+# busy to the end.
+
+# %% tags=["predict"]
+predict(
+    "21.slow_wire",
+    "The same step on a wire three times slower: 15 ms a message",
+    unit="ms",
+)
+
+# %% tags=["reveal"]
+slow = overlapped.law_seconds(40, [10] * 8, [15] * 8)
+hidden = 1 - (slow - 120) / (8 * 15)
+print(f"hidden: {hidden:.0%} of the wire; with 5 ms it was 88%")
+reveal(
+    "21.slow_wire",
+    slow,
+    why="40 + the first block's 10 + 8 x 15: the wire is the queue.",
+    usual="135: now it is the backward that hides behind the wire.",
+)
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** A step pays what does not fit behind the backward:
+# one message on a fast wire, most of them on a slow one. Next: how many
+# messages there should be.
+
+# %% [markdown] tags=["predict"]
+# ## Buckets
+#
+# `pocket`, the GPT of this course, has 420,480 parameters in 100 tensors.
+# A message a tensor is a ring a tensor: on the kitchen's wire (1 ms a
+# message) 4 ranks pay 6 rounds for each.
+
+# %% tags=["predict"]
+predict(
+    "21.latency",
+    "pocket, kitchen, 4 ranks: waiting for 100 rings' rounds alone",
+    unit="ms",
+)
+
+# %% tags=["run"]
+sizes = [p.numel() for p in gpt.gpt().parameters()]
+print(f"{sum(sizes):,} parameters in {len(sizes)} tensors")
+rounds = naive.law_messages(4, sizes, 0)
+print(f"{rounds} messages, each 1 ms before its first byte")
+
+# %% tags=["reveal"]
+reveal(
+    "21.latency",
+    1000 * rounds * KITCHEN.latency_s,
+    why="100 x 2 (4 - 1) x 1 ms; all in one bucket: 6 ms.",
+    usual="100: one a tensor, but a ring of four has six rounds.",
+)
+
+# %% [markdown] tags=["see"]
+# So put many in one message? **Then the first one waits for the last
+# gradient of its bucket**, and the tail grows. A step of `pocket`, whose
+# backward takes 30 ms, against the bytes of a bucket. Look for the lowest
+# point of each line, and on which side of it you would rather err.
+
+
+# %% tags=["see"]
+def step_s(nbytes, wire, ranks=4, backward_s=0.030):
+    """Backward and what follows, by law, in buckets of nbytes."""
+    cut = buckets.bucket_elements(sizes, 4, nbytes)
+    back = [backward_s * n / sum(cut) for n in cut]
+    wires = [ring.law_seconds(ranks, 4 * n, wire) for n in cut]
+    return overlapped.law_seconds(0, back, wires)
+
+
+choices = [1000 * 2**k for k in range(12)]
+lines = {
+    wire.name: {n: step_s(n, wire) for n in choices}
+    for wire in (KITCHEN, OFFICE, RACK)
+}
+best = min(choices, key=lines["office"].__getitem__)
+title = f"Neither small nor large: office is best at {best // 1000} kB"
+under = "pocket, 4 ranks, backward 30 ms, by law"
+show(curves(lines, title=title, under=under, at=best))
+
+# %% [markdown] tags=["explore"]
+# **Hunt:** find a wire and a number of ranks for which one large bucket
+# is the fastest, and one for which 64 kB are. What of the wire decides,
+# its latency or its bandwidth?
+
+
+# %% tags=["setup"]
+def build(ranks, wire, backward_ms):
+    """The step by bucket, messages beside and after."""
+    beside, after = {}, {}
+    for n in choices:
+        backward_s = backward_ms / 1000
+        beside[n] = step_s(n, wire, ranks, backward_s)
+        after[n] = backward_s + step_s(n, wire, ranks, 0)
+    best = min(choices, key=beside.__getitem__)
+    title = f"The fastest buckets have {best // 1000} kB"
+    under = f"pocket, {ranks} ranks, {wire}, {backward_ms} ms backward"
+    both = {"after": after, "beside": beside}
+    return curves(both, title=title, under=under, at=best)
+
+
+# %% tags=["explore"]
+three = {"kitchen": KITCHEN, "office": OFFICE, "rack": RACK}
+here = {"ranks": 8, "wire": RACK, "backward_ms": 30}
+explore(
+    build,
+    here,
+    ranks=[2, 4, 8, 64],
+    wire=three,
+    backward_ms=[10, 30, 100],
+)
+
+# %% [markdown] tags=["run"]
+# ## Run it: the same training?
+#
+# Three steps of an MLP in double precision: four ranks with 32 samples
+# each, and one process with all 128. **Which badge do you expect?**
+
+
+# %% tags=["setup"]
+def trained(comm, rank, size):
+    """An MLP after three steps on this rank's share of 128."""
+    random = torch.Generator().manual_seed(1)
+    x = torch.randn(128, 64, generator=random).double()[rank::size]
+    model = chain.chain(dtype=torch.float64, seed=rank)
+    replica = bucketed.replicate(model, comm) if comm else None
+    for _ in range(3):
+        model.zero_grad()
+        (model(x) - x[:, :10]).square().mean().backward()
+        if replica:
+            replica.sync()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+    return {n: p.detach() for n, p in model.named_parameters()}
+
+
+# %% tags=["run"]
+# %%torchrun --in trained,chain,bucketed --out models,sent
+before = comm.traffic.copy()
+models, sent = trained(comm, rank, comm.size), comm.traffic - before
+print("three steps, from rank 0's weights:", len(models), "tensors")
+
+# %% tags=["see"]
+badge = verify(
+    models,
+    [trained(None, 0, 1)] * 4,
+    after="3 steps",
+    because="sums in another order",
+)
+verify(models, after="3 steps")
+
+# %% [markdown] tags=["explain"]
+# **Data parallelism does not change the training.** The sum of 128
+# gradients is taken in another order, so against one process it is the
+# same but for rounding; across ranks it is the same to the last bit,
+# since all hold the result of one sum. Ranks that differ in the last bit
+# today will differ in the first digit next week. So we compare bits.
+#
+# One condition: equal shares. The mean of means weighs ranks, not
+# samples. With 32 on one rank and 8 on another, let the loss be a *sum*
+# and say `replica.sync(samples=32)`.
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** You can price a step, choose buckets, and prove that
+# it is the same training. What is left of the missing 0.6 is not the
+# wire's: it is waiting.
+
+# %% [markdown] tags=["explore"]
+# ## Who is late
+#
+# A step ends when the last rank has come. Let each take 0.9 to 1.1 of a
+# second, at random: how long do *N* wait for the slowest? And how long,
+# if one of them is sick and takes ten times as long?
+
+
+# %% tags=["setup"]
+def slowest(jitter, sick):
+    """Mean of the largest of N times in 1 - jitter to 1 + jitter."""
+    counts = [1, 2, 4, 8, 16, 32, 64, 256, 1000]
+    least = 10.0 if sick else 0.0
+    law = [
+        (n, max(least, 1 + jitter * (n - 1) / (n + 1))) for n in counts
+    ]
+    said = f"A thousand ranks take {law[-1][1]:.2f} s"
+    title = f"{said}, sixty-four {law[6][1]:.2f} s"
+    under = f"mean of the maximum, jitter {jitter:.0%}, by law"
+    named = {"step": law}
+    return courses(named, title=title, under=under, x="ranks", y="s")
+
+
+# %% tags=["explore"]
+usual = {"jitter": 0.1, "sick": False}
+explore(slowest, usual, jitter=[0.05, 0.1, 0.3], sick=bool)
+
+# %% [markdown] tags=["explain"]
+# **Jitter saturates, sickness does not.** The largest of N uniform times
+# is 1.033, 1.078, 1.097 and 1.0998 for N = 2, 8, 64 and 1,000: a thousand
+# ranks wait hardly longer than sixty-four. But one rank that is ten times
+# slower makes every step ten times longer, for all of them. Lab 22 asks
+# what may be done about that.
+
+# %% [markdown] tags=["break"]
+# ## Break it
+#
+# *Everyone starts from weights of its own.* Somebody took the mean of
+# gradients by hand and forgot that rank 0's weights should be
+# everybody's. **Nothing raises, and the loss falls.** Compare the last
+# column, which is a fingerprint of the weights.
+
+# %% tags=["break"]
+# %%torchrun --in chain
+model = chain.chain([4, 8, 1], seed=rank)
+x = torch.ones(8, 4) * torch.arange(1.0, 9)[:, None] / 8
+for _ in range(3):
+    model.zero_grad()
+    loss = (model(x) ** 2).mean()
+    loss.backward()
+    for p in model.parameters():
+        comm.all_reduce(p.grad)
+        p.data -= 0.02 * p.grad / comm.size
+    mark = sum(p.double().sum() for p in model.parameters())
+print(f"loss {loss:.3f}, weights add up to {mark:.4f}")
+
+# %% [markdown] tags=["break"]
+# *A layer that rank 1 did not use.* Its gradient is None there, so rank 1
+# sends one message less. The others wait for it. After 2 s you are told
+# **who waits in which all-reduce**, and that is all a hang ever tells:
+# which parameter it was, you have to know.
+
+# %% tags=["break", "raises-exception"]
+# %%torchrun --timeout 2
+layers = [torch.ones(2, requires_grad=True) for _ in range(3)]
+used = layers[:2] if rank == 1 else layers
+sum(layer.sum() for layer in used).backward()
+for layer in layers:
+    if layer.grad is not None:
+        comm.all_reduce(layer.grad)
+
+# %% [markdown] tags=["yours"]
+# ## Yours: the mean, in buckets
+#
+# Make every `.grad` the mean over ranks: **one all-reduce a bucket** of
+# at most `bucket_bytes` and one dtype. Ranks may have used different
+# layers:
+#
+# | parameter | rank 0 | rank 1 | after |
+# |---|---|---|---|
+# | used by both | 1 | 2 | 1.5 |
+# | used by one | 1 | None | 0.5 |
+# | used by none | None | None | None |
+#
+# So ask first: one short message, in which a 1 says "I have one". A
+# parameter that is tied comes once, a frozen one not at all.
+#
+# Stuck? `from lt_core.teaching import hint`, then
+# `hint("21.average")` in a cell of your own: one hint a call.
+
+
+# %% tags=["yours"]
+def average_gradients(model, comm, bucket_bytes):
+    """Every .grad becomes the mean; None where nobody has one."""
+    ### BEGIN SOLUTION
+    params = list(model.parameters())[::-1]
+    used = torch.tensor([p.grad is not None for p in params]).long()
+    comm.all_reduce(used)
+    filling, full = {}, []
+    for p in (p for p, n in zip(params, used.tolist()) if n):
+        bucket = filling.setdefault(p.dtype, [])
+        held = sum(q.nbytes for q in bucket)
+        if bucket and held + p.nbytes > bucket_bytes:
+            full.append(bucket)
+            bucket = filling[p.dtype] = []
+        bucket.append(p)
+    for bucket in [*full, *filling.values()]:
+        grads = [
+            torch.zeros_like(p) if p.grad is None else p.grad
+            for p in bucket
+        ]
+        flat = torch.cat([grad.reshape(-1) for grad in grads])
+        comm.all_reduce(flat)
+        pieces = (flat / comm.size).split([p.numel() for p in bucket])
+        for p, piece in zip(bucket, pieces):
+            p.grad = piece.view(p.shape)
+    ### END SOLUTION
+
+
+# %% tags=["yours"]
+check("21.average", average_gradients, launch=magics.launch)
+
+# %% [markdown] tags=["yours"]
+# **Beside the backward.** A hook of `p.register_post_accumulate_grad_hook`
+# is called with *p* when its `.grad` is complete. `comm.start` begins an
+# all-reduce and gives a Work; `work.wait()` ends it. Return `finish`,
+# which is called after the backward.
+#
+# Ranks may finish their layers in different orders, and messages have no
+# names: **they must leave in one order everywhere.**
+
+
+# %% tags=["yours"]
+def overlap(model, comm):
+    """Hooks that begin the mean; finish() makes it complete."""
+    ### BEGIN SOLUTION
+    waiting, ready, begun = list(model.parameters())[::-1], set(), []
+
+    def hook(p):
+        ready.add(p)
+        while waiting and waiting[0] in ready:
+            first = waiting.pop(0)
+            work = comm.start("all_reduce", first.grad)
+            begun.append((first, work))
+
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(hook)
+
+    def finish():
+        for p, work in begun:
+            work.wait()
+            p.grad /= comm.size
+
+    return finish
+    ### END SOLUTION
+
+
+# %% tags=["yours"]
+check("21.overlap", overlap)
+
+# %% [markdown] tags=["yours"]
+# **Decide.** Blocks of so many `elements` (floats of 4 bytes, as they are
+# registered), a backward of `backward_s` seconds which each block shares
+# by its size, *p* ranks, a wire: buckets of 40,000, 400,000 or 4,000,000
+# bytes? All you need stands in this lab.
+
+
+# %% tags=["yours"]
+def pick(elements, backward_s, p, wire):
+    """40_000, 400_000 or 4_000_000: the fastest."""
+    ### BEGIN SOLUTION
+    ends = {}
+    for nbytes in (40_000, 400_000, 4_000_000):
+        cut = buckets.bucket_elements(elements, 4, nbytes)
+        back = [backward_s * n / sum(cut) for n in cut]
+        wires = [ring.law_seconds(p, 4 * n, wire) for n in cut]
+        ends[nbytes] = overlapped.law_seconds(0, back, wires)
+    return min(ends, key=ends.get)
+    ### END SOLUTION
+
+
+# %% tags=["yours"]
+check("21.pick", pick)
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** The mean, the overlap and the choice are yours. What
+# follows is when to leave them alone, and a script to take home.
+
+# %% [markdown] tags=["explain"]
+# ## When not
+#
+# - **The model does not fit**: every rank holds all of it, its gradients
+#   and its optimizer's state. That wall is what labs 23 and 30 are for.
+# - **Too little per rank**: halve the share of a rank, and its device
+#   idles while the wire carries as much as before.
+# - **On one host overlap gains little**: memory and cores carry the
+#   messages, and they are busy. A shaped wire showed you what a real one
+#   does.
+
+# %% [markdown] tags=["papers"]
+# **What was reported.** Each figure is its source's own, of its machines.
+#
+# | who | what | figure |
+# |---|---|---|
+# | Li and others 2020 | buckets and hooks in PyTorch's DDP | 25 MB a bucket |
+# | Goyal and others 2017 | 8 to 256 GPUs | about 90% scaling (reported) |
+
+# %% [markdown] tags=["out"]
+# ## Take it with you
+#
+# The whole of it in one cell, with no class of anybody's. `--save` writes
+# it as a script. With buckets, a GPT and text to read it is
+# `labs/scripts/ddp.py`, which also takes a model of yours
+# (`--model mine.py:make`).
+
+# %% tags=["out"]
+# %%torchrun --save ddp.py --out weights
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2)
+data = torch.arange(64.0).view(16, 4) / 64
+for _ in range(10):
+    model.zero_grad()
+    mine = data[rank :: comm.size]
+    (model(mine) - mine[:, :2]).square().mean().backward()
+    grads = [p.grad for p in model.parameters()]
+    flat = torch.cat([g.reshape(-1) for g in grads])
+    comm.all_reduce(flat)
+    pieces = (flat / comm.size).split([g.numel() for g in grads])
+    for p, piece in zip(model.parameters(), pieces):
+        p.data -= 0.1 * piece.view(p.shape)
+print(weights := model.weight.sum().item())
+
+# %% [markdown] tags=["out"]
+# The script on four new processes, which takes some 5 s: the same
+# weights?
+
+# %% tags=["out"]
+printed = run_script("ddp.py", 4)
+assert printed == [str(number) for number in weights]
+printed[0]
+
+# %% [markdown] tags=["breath"]
+# ## The bill
+#
+# It takes a bucket's worth of memory and no computing. **It pays in
+# wire**: twice the model, each step, on every rank. Sameness: the same
+# bits on all ranks, and one process but for rounding.
+
+# %% tags=["breath"]
+bill("data parallelism", lab="21", traffic=sent, badge=badge, steps=3)
+
+# %% [markdown] tags=["teacher"]
+# <details><summary>For teachers</summary>
+#
+# The class stalls at the tail: draw two lanes on the board and let
+# someone place eight messages of 5 under eight blocks of 10, then of 15.
+# Ask before the reveal: "what would a wire without latency change?"
+#
+# Two questions: "Why is the last bucket the first layer's?" "What does
+# torch do with a parameter that no rank used, and what would weight decay
+# do, if it were zeros?"
+#
+# In a 45-minute slot skip *Buckets* and the second exercise.
+#
+# </details>
