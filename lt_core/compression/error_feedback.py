@@ -37,8 +37,8 @@ class ErrorFeedback:
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The inner reducer's mean of gradient and memory, in the dtypes that came in; `sent` is the inner one's.
 
-        Where a mean is not finite, the memory of the whole bucket stays as it was, on every rank, for that step is to be
-        skipped: what it sent is lost, and what is inf or nan of it may not all have been sent.
+        Where a mean is not finite, the memory of the whole bucket stays as it was, on every rank, for that step is to
+        be skipped: what it sent is lost, and what is inf or nan of it may not all have been sent.
         Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
         """
         rate = self._rate()
