@@ -2,7 +2,8 @@
 
     |g| / s = 0.25      one draw in four is sign(g), the others 0;    s: the largest |g| of the tensor over all ranks,
                                                                          so that ranks may be summed as whole numbers
-1. clip each tensor at 2.5 of its standard deviations, for s is as large as the one largest element;
+1. clip each tensor at 2.5 standard deviations, for s is as large as the one largest element; deviations from zero:
+   from its own mean a tensor of one element, or of equal ones, has none, and would never be sent;
 2. the scalers go round, one number a tensor, and everyone takes the largest;
 3. trits go round, five a byte.
 
@@ -14,6 +15,7 @@ as they are. Paper: Wen, Xu, Yan, Wu, Wang, Chen, Li 2017, "TernGrad", algorithm
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import sqrt
 
 import torch
 from torch import Tensor
@@ -63,11 +65,11 @@ class TernGrad:
 
 
 def clipped(x: Tensor, deviations: float | None) -> Tensor:
-    """x between minus and plus so many of its standard deviations, these over all elements around their mean."""
+    """x between minus and plus so many of its standard deviations, these over all elements, from zero."""
     if deviations is None or not x.numel():
         return x
     x = x.to(torch.promote_types(x.dtype, torch.float32))
-    bound = deviations * x.std(correction=0)
+    bound = (torch.linalg.vector_norm(x, dtype=torch.float64) * (deviations / sqrt(x.numel()))).to(x.dtype)
     return torch.maximum(torch.minimum(x, bound), -bound)
 
 

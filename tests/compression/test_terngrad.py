@@ -34,10 +34,32 @@ def test_noise_of_a_normal_gradient():
     assert float((g.abs().max() * g.abs() - g**2).sum() / (g**2).sum()) == pytest.approx(2.19, abs=0.01)
 
 
-def test_clipping_is_at_deviations_around_the_mean():
-    x = torch.tensor([0.0] * 99 + [100.0])
-    assert float(clipped(x, 2.5)[-1]) == pytest.approx(2.5 * float(x.std(correction=0)))
+def test_clipping_is_at_deviations_from_zero():
+    x = torch.tensor([0.0] * 99 + [-100.0])
+    assert clipped(x, 2.5).tolist() == [0.0] * 99 + [pytest.approx(-2.5 * 10)]
     assert torch.equal(clipped(x, None), x)
+
+
+@pytest.mark.parametrize("values", [[-0.3], [2.0, 2.0, 2.0], [1e-30, 1e-30]])
+def test_one_element_and_equal_ones_are_sent_as_they_are(values):
+    """Clipped at deviations from their own mean, which are 0, they were sent as zeros: no such bias ever learned."""
+    assert torch.equal(once(TernGrad(), x=torch.tensor(values))["x"], torch.tensor(values))
+
+
+def of_each_rank(comm):
+    """What the same gradient became on this rank, step after step; at half way a saved state takes over."""
+    found, grads, reducer = [], {"x": torch.linspace(-1, 1, 50)}, TernGrad()
+    for step in range(4):
+        if step == 2:
+            saved, reducer = reducer.state_dict(), TernGrad()
+            reducer.load_state_dict(saved)
+        found.append(reducer.reduce(grads, comm).sent["x"])
+    return torch.stack(found)
+
+
+def test_each_rank_errs_by_itself_also_after_a_state_was_loaded(ranks):
+    drawn = torch.cat(ranks(3).run(of_each_rank))
+    assert len(drawn.unique(dim=0)) == len(drawn) == 12
 
 
 def scaler(comm):
