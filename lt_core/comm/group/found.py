@@ -9,22 +9,14 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from lt_core.comm import folders, host
 from lt_core.comm.group.cell import Status
 
 FILE = "group.json"
-KINDS: tuple[type | tuple[type, ...], ...] = (
-    str,
-    int,
-    str,
-    (int, float),
-    int,
-    int,
-    str,
-    bool,
-    list,
-)  # of a Status as it is written
+NUMBER = (int, float)
+KINDS: list[Any] = [str, int, str, NUMBER, int, int, str, bool, list]  # of a Status as it is written
 BEGIN_S, LOOK_S = 5.0, 0.01  # how long a group that begins may be without its keeper; how often it is looked for one
 
 
