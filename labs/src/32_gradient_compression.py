@@ -267,14 +267,16 @@ reveal(
 # **Say which badge it will be.**
 
 # %% tags=["run"]
-# %%torchrun --in ErrorFeedback,TopK,flat --out sent_and_kept,handed
+# %%torchrun --in ErrorFeedback,TopK,flat --out sent_and_kept,handed,all_sent
 reducer, sent_and_kept, handed = ErrorFeedback(TopK(0.01)), 0, 0
 draw = torch.Generator().manual_seed(rank)
+before = comm.traffic.copy()
 for _ in range(5):
     x = torch.randn(10_000, generator=draw, dtype=torch.float64)
     sent = reducer.reduce({"w": x}, comm).sent["w"]
     sent_and_kept, handed = sent_and_kept + sent, handed + x
 sent_and_kept += reducer.residual("w")
+all_sent = comm.traffic - before
 print(f"handed over {5 * 10_000:,} numbers, sent {5 * 100:,}")
 
 # %% tags=["see"]
@@ -360,7 +362,7 @@ def trained(comm, reducer, images, rate=0.1, m=0.0, steps=150):
             v[n] = m * v.get(n, 0) + mean[n]
             p.data, p.grad = p.data - rate * v[n], None
         if k % 10 == 9:
-            losses.append(float(net_loss(model(held.x), held.y)))
+            losses.append(net_loss(model(held.x), held.y).item())
     return losses
 
 
@@ -447,22 +449,23 @@ explore(build, place, **several, wire=wires)
 #
 # *Momentum twice.* Deep gradient compression keeps momentum on the rank,
 # so that what waits gathers it. Somebody leaves the optimizer's own
-# momentum on. **Nothing raises.** The same 150 steps, at the same rate:
+# momentum on. **Nothing raises.** The same 150 steps, at the same rate;
+# chance is a loss of ln 10, 2.3:
 
 
 # %% tags=["break"]
 def dgc():
     """Momentum that waits with what was not sent."""
-    return MomentumCorrection(TopK(0.05), momentum=0.9)
+    return MomentumCorrection(TopK(0.01), momentum=0.9)
 
 
 # %% tags=["break"]
 # %%torchrun --in trained,images,dgc --out once,twice
-once = trained(comm, dgc(), images, rate=0.02)
-twice = trained(comm, dgc(), images, rate=0.02, m=0.9)
+once = trained(comm, dgc(), images, rate=0.05)
+twice = trained(comm, dgc(), images, rate=0.05, m=0.9)
 if rank == 0:
     print(f"twice ends above once: {twice[-1] > once[-1]}")
-    print(f"twice was above ln 10: {max(twice) > 2.303}")
+    print(f"twice ends at chance: {twice[-1] > 2.2}")
 
 # %% [markdown] tags=["break"]
 # *One rank has an inf.* Half precision overflows on rank 2. A compressor
@@ -621,7 +624,8 @@ printed[0]
 # another one, and only the sum of all is the same.
 
 # %% tags=["breath"]
-bill("top-k 1 %, kept", lab="32", badge=badge, note="a memory as n")
+cost = {"traffic": all_sent, "steps": 5, "badge": badge}
+bill("top-k 1 %, kept", lab="32", **cost, note="memory: n more")
 
 # %% [markdown] tags=["teacher"]
 # <details><summary>For teachers</summary>

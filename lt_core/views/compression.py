@@ -9,6 +9,7 @@ error 10 |  A                       filled: what is lost is remembered; open: it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from math import ceil, floor, inf, isfinite, log10
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 LEGEND_ROW = 20  # pixels, of three names
+SIDES = ("top right", "bottom left", "top left", "bottom right")  # of a mark, in turn: near marks keep their letters
 
 
 class Point(NamedTuple):
@@ -83,7 +85,7 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
         name="frontier",
         hoverinfo="skip",
     )
-    for letter, (name, point) in zip(ascii_uppercase, points.items()):
+    for letter, side, (name, point) in zip(ascii_uppercase, cycle(SIDES), points.items()):
         mark = {
             "symbol": "circle" if point.feedback else "circle-open",
             "size": 13,
@@ -93,7 +95,7 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
         hover = f"{name}: {bytes_text(point.nbytes)}, error {point.error:.3g}"
         fig.add_scatter(
             x=[point.nbytes], y=[point.error], mode="markers+text", marker=mark, name=escaped(f"{letter} {name}"),
-            text=[letter], textposition="top right", textfont={"size": 14, "color": INK}, cliponaxis=False,
+            text=[letter], textposition=side, textfont={"size": 14, "color": INK}, cliponaxis=False,
             hovertext=escaped(hover), hoverinfo="text",
         )  # fmt: skip
     if dense_bytes:
