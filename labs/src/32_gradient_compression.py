@@ -267,7 +267,7 @@ reveal(
 # **Say which badge it will be.**
 
 # %% tags=["run"]
-# %%torchrun --in ErrorFeedback,TopK,flat --out sent_and_kept,handed,all_sent
+# %%torchrun --in ErrorFeedback,TopK --out sent_and_kept,handed,wired
 reducer, sent_and_kept, handed = ErrorFeedback(TopK(0.01)), 0, 0
 draw = torch.Generator().manual_seed(rank)
 before = comm.traffic.copy()
@@ -276,7 +276,7 @@ for _ in range(5):
     sent = reducer.reduce({"w": x}, comm).sent["w"]
     sent_and_kept, handed = sent_and_kept + sent, handed + x
 sent_and_kept += reducer.residual("w")
-all_sent = comm.traffic - before
+wired = comm.traffic - before
 print(f"handed over {5 * 10_000:,} numbers, sent {5 * 100:,}")
 
 # %% tags=["see"]
@@ -624,7 +624,7 @@ printed[0]
 # another one, and only the sum of all is the same.
 
 # %% tags=["breath"]
-cost = {"traffic": all_sent, "steps": 5, "badge": badge}
+cost = {"traffic": wired, "steps": 5, "badge": badge}
 bill("top-k 1 %, kept", lab="32", **cost, note="memory: n more")
 
 # %% [markdown] tags=["teacher"]
