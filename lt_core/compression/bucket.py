@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lt_core.base.errors import UserError
+from lt_core.collectives.reducer import Reducer
 
 Ratio = float | Callable[[int], float]  # which part is sent: always, or in step number n of a bucket
 
@@ -120,6 +121,18 @@ def tensors(what: str, state: object) -> dict[str, Tensor]:
     if not isinstance(state, Mapping) or not all(isinstance(x, Tensor) for x in state.values()):
         raise UserError(f"this is no {what}", type(state).__name__, "tensors by name, from state_dict()")
     return dict(state)
+
+
+def forgetful(inner: Reducer) -> Reducer:
+    """The reducer, if it keeps nothing of what it got. Errors: it does, and a second memory would send that twice."""
+    if kept := {"residual", "waiting"} & set(inner.state_dict()):
+        raise UserError(
+            "what waits would be remembered twice",
+            f"{type(inner).__name__}, which keeps its {kept.pop()}",
+            "a reducer without a memory of gradients",
+            "one memory, round what compresses",
+        )
+    return inner
 
 
 def entries(state: Mapping[str, object], who: str, *names: str) -> list[object]:

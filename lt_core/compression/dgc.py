@@ -23,7 +23,7 @@ from torch import Tensor
 from lt_core.base.errors import UserError
 from lt_core.collectives.reducer import Reduced, Reducer
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, Ratio, entries, finite, part
+from lt_core.compression.bucket import Memory, Ratio, entries, finite, forgetful, part
 from lt_core.compression.top_k import TopK
 
 
@@ -49,7 +49,7 @@ class MomentumCorrection:
 
     masking: whether what was sent stops moving (factor masking). nesterov: u <- m (u + g), v <- v + u + g. clip: the
     norm of all ranks' gradients together, taken over the bucket, so give the whole gradient as one.
-    Errors: momentum that is not from 0 up to below 1, a clip that is not above 0.
+    Errors: momentum that is not from 0 up to below 1, a clip that is not above 0, a reducer with a memory of its own.
     """
 
     def __init__(
@@ -64,7 +64,8 @@ class MomentumCorrection:
             raise UserError("momentum", momentum, "from 0 up to below 1")
         if clip is not None and not clip > 0:
             raise UserError("a norm to clip to", clip, "above 0, or None")
-        self.inner, self.momentum, self.masking, self.nesterov, self.clip = inner, momentum, masking, nesterov, clip
+        self.inner, self.momentum, self.masking, self.nesterov = forgetful(inner), momentum, masking, nesterov
+        self.clip = clip
         self._velocity, self._waiting = Memory("velocity"), Memory("sum")
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:

@@ -19,7 +19,7 @@ from torch import Tensor
 from lt_core.base.errors import UserError
 from lt_core.collectives.reducer import Reduced, Reducer
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, entries, finite
+from lt_core.compression.bucket import Memory, entries, finite, forgetful
 
 
 class ErrorFeedback:
@@ -28,10 +28,11 @@ class ErrorFeedback:
     learning_rate: where it changes, give what tells it, such as `lambda: optimizer.param_groups[0]["lr"]`: then what
     waits is scaled by the rate of the step in which it arose (memory + rate * gradient, as Alistarh and others analyse
     it), not of the step that sends it. The mean is divided by the rate of now, for the optimizer multiplies it again.
+    Errors: a reducer that has a memory of its own.
     """
 
     def __init__(self, inner: Reducer, learning_rate: Callable[[], float] | None = None) -> None:
-        self.inner, self._learning_rate = inner, learning_rate
+        self.inner, self._learning_rate = forgetful(inner), learning_rate
         self._memory, self._spare = Memory("memory"), dict[str, Tensor]()
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:

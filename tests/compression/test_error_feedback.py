@@ -10,6 +10,7 @@ from lt_core.compression import (
     Coarse,
     ErrorFeedback,
     GradZip,
+    MomentumCorrection,
     OneBit,
     PowerSGD,
     TernGrad,
@@ -106,13 +107,14 @@ def test_an_exact_reducer_leaves_no_memory_and_bfloat16_is_remembered_in_32_bits
     assert all(torch.equal(got.mean[n], grads[n]) and not exact.residual(n).any() for n in grads)
 
 
-STATEFUL = {**LOSSY, "dgc": lambda: deep_gradient_compression(0.2)}
+STATEFUL = {name: lambda make=make: ErrorFeedback(make()) for name, make in LOSSY.items()}
+STATEFUL["dgc"] = lambda: deep_gradient_compression(0.2)
 
 
 @pytest.mark.parametrize("make", STATEFUL.values(), ids=STATEFUL)
 def test_a_saved_state_goes_on_bit_by_bit(make):
-    whole = steps(lambda: ErrorFeedback(make()), [gradient(0, k) for k in range(6)])
-    first, second = ErrorFeedback(make()), ErrorFeedback(make())
+    whole = steps(make, [gradient(0, k) for k in range(6)])
+    first, second = make(), make()
     steps(lambda: first, [gradient(0, k) for k in range(3)])
     second.load_state_dict(first.state_dict())
     steps(lambda: first, [gradient(1, 9)])  # what was saved is a copy
@@ -140,6 +142,20 @@ def test_a_state_can_be_written_without_pickled_code(tmp_path):
 def test_another_state_is_refused(state, words):
     with pytest.raises(UserError, match=words):
         ErrorFeedback(TopK(0.5)).load_state_dict(state)
+
+
+@pytest.mark.parametrize("around", [ErrorFeedback, MomentumCorrection])
+@pytest.mark.parametrize(
+    ("inner", "kept"),
+    [
+        (lambda: ErrorFeedback(TopK(0.5)), "ErrorFeedback, which keeps its residual"),
+        (lambda: deep_gradient_compression(), "MomentumCorrection, which keeps its waiting"),
+    ],
+)
+def test_two_memories_are_one_too_many(around, inner, kept):
+    """Both kept what was not sent: ten gradients of (4, 3) arrived as (36, 33)."""
+    with pytest.raises(UserError, match=f"what waits would be remembered twice; got {kept}; expected a reducer with"):
+        around(inner())
 
 
 def test_a_rate_is_above_zero():
