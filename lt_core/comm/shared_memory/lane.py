@@ -81,12 +81,14 @@ class Lane:
         return begun
 
     def _serve(self) -> None:
-        while self._served:
+        while True:
             try:
                 begun = self._ahead.get(timeout=IDLE_S)
             except queue.Empty:
                 with self._changing:
-                    self._served = self._waiting > 0
+                    if not self._waiting:
+                        self._served = False
+                        return  # whatever comes now has a thread of its own: two would change the order
                 continue
             with self._turn:
                 begun.run()
