@@ -67,6 +67,12 @@ class Messages:
         finally:
             self._moving.release()
 
+    def forget(self) -> None:
+        """Move nothing on any more: the buffers of what was begun are their owners' again."""
+        with self._moving:
+            for queue in (*self._sent.values(), *self._wanted.values()):
+                queue.clear()
+
     def _send(self, peer: int, queue: deque[End]) -> bool:
         moved = False
         while queue and (nbytes := self._out[peer].put(queue[0].data, queue[0].done)):

@@ -124,6 +124,7 @@ class SharedMemory(Verbs):
         """End this communicator and its subsets: each verb raises `Aborted(reason)`, here and on its peers."""
         if self._ending.tell(reason) and self._beneath:
             self._beneath.abort(reason)
+        self._messages.forget()
         for subset in self._subsets.values():
             subset.abort(reason)
 

@@ -26,7 +26,8 @@ class Slots:
         self._known: dict[int, int] = {}  # segments by the address of our slot
 
     def __bool__(self) -> bool:
-        return bool(self._segments)
+        """Whether there ever was one: `free` is no meeting, so ranks may differ for a while in what there still is."""
+        return self._made > 0
 
     def add(self, memory: mmap.mmap, size: int, elements: int, kind: torch.dtype) -> Tensor:
         """Our slot of a new allocation."""
@@ -50,9 +51,8 @@ class Slots:
 
     def place(self, x: Tensor) -> int:
         """Where `x` lies; NOWHERE, if it does not lie in our slots."""
-        address = _address(x)
-        number = self._known.get(address)
-        return NOWHERE if number is None else number * _OFFSETS + x.data_ptr() - address
+        number = self._known.get(_address(x))
+        return NOWHERE if number is None else number * _OFFSETS + x.storage_offset() * x.element_size()
 
     def views(self, places: Sequence[int], x: Tensor, to_the_end: bool = False) -> list[Tensor]:
         """What lies at each rank's place, flat, of the dtype of `x` and as long, or as long as the slot is."""

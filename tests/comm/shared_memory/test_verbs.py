@@ -183,6 +183,19 @@ def test_uneven_rows():
     assert run(fn, 4) == [[True, True]] * 4
 
 
+def test_no_rows_of_a_buffer():
+    """A view without elements has no address; rank 0 sends nothing, as an expert's rank without tokens does."""
+
+    def fn(comm):
+        slot = allocate(comm, 12)
+        slot.fill_(comm.rank)
+        out = torch.empty(sum(range(comm.size)))
+        comm.all_to_all(out, slot[4 : 4 + comm.rank * comm.size], list(range(comm.size)), [comm.rank] * comm.size)
+        return out.tolist()
+
+    assert run(fn, 3) == [[1.0, 2.0, 2.0]] * 3
+
+
 def test_rows_that_nobody_expects():
     def fn(comm):
         come, go = ([1, 0], [2, 0]) if comm.rank else ([1, 1], [1, 1])
@@ -227,6 +240,33 @@ def test_messages_move_on_while_a_rank_waits_in_a_collective(group):
         return x.sum().item()
 
     assert run(fn, 2) == [float(1 << 20)] * 2
+
+
+def test_a_buffer_is_its_owners_again_once_its_group_has_ended():
+    """The rest of a message, of which the first pieces had come, was written into it during any later wait."""
+    waiting, sent, filled = (threading.Event() for _ in range(3))
+
+    def fn(comm):
+        group, x = comm.subset([0, 1]), torch.ones(1 << 20)
+        if comm.rank:
+            waiting.wait(10)
+            group.start("exchange", [(x, 0)], [])
+            group.abort("enough")
+            sent.set()
+            filled.wait(10)
+        else:
+            work = group.start("exchange", [], [(x, 1)])
+            waiting.set()
+            sent.wait(10)
+            with pytest.raises(Aborted, match="enough"):
+                work.wait()
+            x.fill_(7)
+            filled.set()
+        for _ in range(20):
+            comm.barrier()
+        return x.unique().tolist()
+
+    assert run(fn, 2) == [[7.0], [1.0]]
 
 
 def test_a_message_that_does_not_fit():
@@ -459,6 +499,24 @@ def test_what_is_freed_is_a_plain_tensor():
         return _all_reduced(comm, x + 1)[0].item(), _all_reduced(comm, y + 1)[0].item(), _all_reduced(comm, x)[0].item()
 
     assert run(fn, 2) == [(2, 2, 0)] * 2
+
+
+def test_a_buffer_is_freed_beside_a_collective_of_another_tensor():
+    """It is no meeting: rank 0 has done the collective before it frees the last buffer, rank 1 does it after that."""
+
+    def fn(comm):
+        slot, x = allocate(comm, 100), torch.arange(40_000.0) * (1 + comm.rank)
+        if comm.rank:
+            with comm._lane._turn:
+                work = comm.start("all_reduce", x)
+                free(comm, slot)
+            work.wait()
+        else:
+            comm.start("all_reduce", x).wait()
+            free(comm, slot)
+        return torch.equal(x, 3 * torch.arange(40_000.0)) and _all_reduced(comm, torch.ones(1)).item()
+
+    assert run(fn, 2) == [2.0, 2.0]
 
 
 def test_buffers_of_different_sizes():
