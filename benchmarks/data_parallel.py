@@ -28,7 +28,6 @@ from lt_core.models.chain import WIDE, chain
 BENCH = "data_parallel"
 RANKS, SAMPLES = (2, 4), (16, 64)
 ROUNDS = 15
-BUCKET_BYTES = 128 * 2**20  # one: over shared memory the cores that sum are those that compute, so nothing can hide
 LINK = Wire("1 GB/s", 10e-6, 1e9)
 LINK_BUCKET_BYTES = 8 * 2**20
 DDP, PLAIN = "DDP", "plain"
@@ -75,7 +74,7 @@ def steps(comm: Comm, samples: int, rounds: int) -> Seconds:
 def ours(comm: Comm) -> Contender:
     """A replica over this communicator."""
     model = chain(WIDE)
-    replica = overlapped.replicate(model, comm, bucket_bytes=BUCKET_BYTES)
+    replica = overlapped.replicate(model, comm)
     return Contender(model, replica.sync, torch.optim.SGD(model.parameters(), 1e-3))
 
 
