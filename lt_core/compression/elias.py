@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 4096  # chunks that are coded at once: bits are wide while they are being placed
-WINDOW = 40  # bits that are read at once, of which at least 33 lie behind any place
+WINDOW = 40  # bits that are read at once, of which at least 33 lie behind any place: numbers up to 2^22
 COUNT = torch.int32  # of the bits of a chunk
 
 

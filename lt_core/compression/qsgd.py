@@ -29,6 +29,8 @@ from lt_core.compression.elias import Elias
 from lt_core.compression.gather import cut, gathered_any, joined, sent_bytes
 from lt_core.compression.packing import bytes_for, from_numbers, numbers
 
+MOST = 2**22  # levels or elements of a chunk: numbers that each code, and a float32, hold exactly
+
 
 class Code(Protocol):
     """How steps from -levels to levels, (chunks, width) int32, become bytes."""
@@ -64,13 +66,13 @@ class Steps(NamedTuple):
 class QSGD:
     """The mean of whole steps. levels: s; chunk: elements with one norm; code: of the steps; seed: each rank's own.
 
-    Errors: fewer than one level, or an empty chunk.
+    Errors: levels or elements of a chunk fewer than 1, or more than 2^22.
     """
 
     def __init__(self, levels: int = 7, chunk: int = 512, code: Code | None = None, seed: int = 0) -> None:
-        if levels < 1 or chunk < 1:
+        if not (1 <= levels <= MOST and 1 <= chunk <= MOST):
             raise UserError(
-                "a norm is cut in levels, a bucket in chunks", f"{levels} and {chunk}", "at least 1 of each"
+                "a norm is cut in levels, a bucket in chunks", f"{levels} and {chunk}", f"1 to {MOST} of each"
             )
         self.levels, self.chunk, self.code = levels, chunk, Elias() if code is None else code
         self._draws = Draws(seed)

@@ -30,7 +30,7 @@ def back(steps):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 5), st.integers(1, 40), st.integers(1, 2**20), st.integers(0, 99))
+@given(st.integers(0, 5), st.integers(1, 40), st.integers(1, 2**22), st.integers(0, 99))
 def test_every_chunk_comes_back(chunks, width, largest, seed):
     generator = torch.Generator().manual_seed(seed)
     steps = torch.randint(-largest, largest + 1, (chunks, width), generator=generator, dtype=torch.int32)
@@ -41,4 +41,16 @@ def test_chunks_of_zeros_and_more_chunks_than_one_block():
     steps = torch.zeros(BLOCK + 3, 4, dtype=torch.int32)
     back(steps)
     steps[0, 3], steps[BLOCK, 0], steps[BLOCK + 2, 1] = 5, -1, 1
+    back(steps)
+
+
+@pytest.mark.parametrize("before", range(8))
+def test_the_largest_numbers_from_any_bit_of_a_byte_on(before):
+    """A one takes three bits, so that the large ones behind it begin at every place of a byte."""
+    back(torch.tensor([[1] * before + [2**22, -(2**22), 2**22 - 1, 3]], dtype=torch.int32))
+
+
+def test_the_farthest_neighbours():
+    steps = torch.zeros(1, 2**22, dtype=torch.int32)
+    steps[0, -1] = 2**22
     back(steps)

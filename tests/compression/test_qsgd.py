@@ -57,7 +57,8 @@ def test_norms_of_all_sizes(scale):
     assert torch.isfinite(got).all() and torch.allclose(got, x, rtol=1e-2, atol=scale * 1e-3)
 
 
-@pytest.mark.parametrize(("levels", "chunk"), [(0, 512), (4, 0), (-1, 512)])
-def test_levels_and_chunks_there_must_be(levels, chunk):
-    with pytest.raises(UserError, match=f"got {levels} and {chunk}; expected at least 1 of each"):
+@pytest.mark.parametrize(("levels", "chunk"), [(0, 512), (4, 0), (-1, 512), (2**22 + 1, 8), (7, 2**23)])
+def test_levels_and_chunks_there_must_be_and_not_too_many(levels, chunk):
+    """A peer's levels overflowed from 128 on; from 2^23 on Elias words are longer than what is read at once."""
+    with pytest.raises(UserError, match=f"got {levels} and {chunk}; expected 1 to 4194304 of each"):
         QSGD(levels, chunk)
