@@ -52,7 +52,7 @@ class Slots:
     def place(self, x: Tensor) -> int:
         """Where `x` lies; NOWHERE, if it does not lie in our slots."""
         number = self._known.get(_address(x))
-        return NOWHERE if number is None else number * _OFFSETS + x.storage_offset() * x.element_size()
+        return NOWHERE if number is None else number * _OFFSETS + int(x.storage_offset()) * x.element_size()
 
     def views(self, places: Sequence[int], x: Tensor, to_the_end: bool = False) -> list[Tensor]:
         """What lies at each rank's place, flat, of the dtype of `x` and as long, or as long as the slot is."""
