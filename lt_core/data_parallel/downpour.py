@@ -30,6 +30,7 @@ class WarmStart:
 
     updates: int = 0
     divisor: int = 1
+    once_a_read = False
 
     def __post_init__(self) -> None:
         if self.updates < 0:

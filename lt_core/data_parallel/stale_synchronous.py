@@ -28,6 +28,7 @@ class StaleSynchronous:
 
     slack: float
     divisor: int = 1
+    once_a_read = True
 
     def __post_init__(self) -> None:
         if not self.slack >= 0:

@@ -12,6 +12,8 @@ from lt_core.collectives import Mean, naive
 from lt_core.comm import served, threads
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
+from lt_core.data_parallel.partial import BackupWorkers, Eager
+from lt_core.data_parallel.stale_synchronous import StaleSynchronous
 from lt_core.data_parallel.staleness import balance, uses
 from lt_core.engine.costs import Unit
 from lt_core.engine.drive import drive
@@ -84,6 +86,23 @@ def replicas(rank, size, mean, steps=3):
         for name, p in model.named_parameters():
             p.data.add_(means[name], alpha=-0.05)
     return flat(model)
+
+
+@pytest.mark.parametrize("fetch_every", [1, 2])
+@pytest.mark.parametrize(
+    "rule",
+    [Synchronous(3), BackupWorkers(3, 2), Eager(3, 2), StaleSynchronous(0)],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_sums_of_two_gradients_count_as_one(rule, fetch_every):
+    """Two pushes for one read let a fast worker stand for a slow one, or ended the run long before its updates."""
+    policy = ParameterServer(3, rule, fetch_every=fetch_every, push_every=2, updates=6)
+    schedule = drive(policy, Speeds([1, 1, 5]), 1e9)
+    of_version = [[u.rank for u in uses(schedule.lanes) if u.written == v + 1 and u.read == v] for v in range(6)]
+    assert policy.version >= 6 and all(len(set(ranks)) == len(ranks) for ranks in of_version)
+    assert balance(schedule, 3, push_every=2).met
+    with pytest.raises(UserError, match="one push for each read"):
+        ParameterServer(3, rule, fetch_every=2, push_every=3)
 
 
 @pytest.mark.parametrize(("workers", "servers"), [(2, 1), (3, 2), (5, 4)])
@@ -307,6 +326,11 @@ def two_kinds():
         (
             lambda: ParameterServer(2, Asynchronous(), servers=0),
             "a parameter server cannot have servers 0; expected at least 1",
+        ),
+        (
+            lambda: ParameterServer(2, Synchronous(2), fetch_every=2),
+            "this rule wants one push for each read; got fetch_every 2, push_every 1; "
+            "expected push_every a multiple of fetch_every",
         ),
         (
             lambda: ps.Layout(two_kinds()),

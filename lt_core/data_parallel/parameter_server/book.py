@@ -53,6 +53,11 @@ class Rule(Protocol):
         """The sum of the gradients of an update is divided by this."""
         ...
 
+    @property
+    def once_a_read(self) -> bool:
+        """Whether a worker has to read again before it pushes again, or the rule would not hold."""
+        ...
+
     def may_read(self, book: Book, rank: int) -> bool:
         """Whether `rank`, which is about to start a clock, is given the weights now."""
         ...

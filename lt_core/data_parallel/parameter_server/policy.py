@@ -40,6 +40,9 @@ class ParameterServer:
         ):
             if n < 1:
                 raise UserError(f"a parameter server cannot have {what} {n}", expected="at least 1")
+        if push_every % fetch_every and rule.once_a_read:
+            got = f"fetch_every {fetch_every}, push_every {push_every}"
+            raise UserError("this rule wants one push for each read", got, "push_every a multiple of fetch_every")
         self.workers, self.servers, self.rule, self.updates = workers, servers, rule, updates
         self.fetch_every, self.push_every = fetch_every, push_every
         self.books = [Book(workers) for _ in range(servers)]

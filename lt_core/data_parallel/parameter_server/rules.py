@@ -16,6 +16,7 @@ class Synchronous:
     """All `workers` gradients of a version make the next one, their mean."""
 
     workers: int
+    once_a_read = True
 
     @property
     def divisor(self) -> int:
@@ -44,6 +45,7 @@ class Asynchronous:
     """Each gradient makes a version as soon as it comes."""
 
     divisor: int = 1
+    once_a_read = False
 
     def may_read(self, book: Book, rank: int) -> bool:
         """At any time."""

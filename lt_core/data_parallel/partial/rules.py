@@ -32,6 +32,7 @@ class BackupWorkers:
 
     workers: int
     quorum: int
+    once_a_read = True
 
     def __post_init__(self) -> None:
         check_quorum(self.quorum, self.workers)
@@ -67,6 +68,7 @@ class Eager:
 
     workers: int
     quorum: int = 1
+    once_a_read = True
 
     def __post_init__(self) -> None:
         check_quorum(self.quorum, self.workers)

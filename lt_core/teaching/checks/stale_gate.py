@@ -41,6 +41,7 @@ class Gate:
     fn: Callable[[list[int], int, float], object]
     slack: float
     divisor: int = 1
+    once_a_read = True
 
     def may_read(self, book: Book, rank: int) -> bool:
         """What the learner says."""
