@@ -57,12 +57,18 @@ class Pool:
         self._launch, self._ready, self._launched = launch, set[str](), 0
 
     def put(self, name: str, grad: Tensor | None = None) -> None:
-        """`grad` is ready, or was written to `grads[name]` already. Errors: an unknown name, one that is there."""
+        """`grad` is ready, or was written to `grads[name]` already.
+
+        Errors: an unknown name, one that is there, another shape.
+        """
         if name not in self.grads or name in self._ready:
             state = "was put already, and not flushed" if name in self._ready else "is not in the pool"
             raise UserError(f"{name} {state}", expected=f"one of {', '.join(self._missing()) or 'none: all are there'}")
         if grad is not None:
-            self.grads[name].copy_(grad.detach())
+            place = self.grads[name]
+            if grad.shape != place.shape:  # one element would fill the place of many
+                raise UserError(f"{name} has another shape", tuple(grad.shape), tuple(place.shape), "a new pool")
+            place.copy_(grad.detach())
         self._ready.add(name)
         while self._launched < len(self.runs) and self.runs[self._launched].grads.keys() <= self._ready:  # [1] [3]
             self._launch(self.runs[self._launched])

@@ -76,6 +76,8 @@ def test_what_cannot_be_put_or_flushed_says_so():
         made.put("a")
     with pytest.raises(UserError, match="z is not in the pool; expected one of b"):
         made.put("z")
+    with pytest.raises(UserError, match=r"b has another shape; got \(1,\); expected \(2,\); try: a new pool"):
+        made.put("b", torch.ones(1))
     with pytest.raises(UserError, match="the pool waits for gradients; got b; expected all of them; try: put zeros"):
         made.flush()
     with pytest.raises(UserError, match="a pool that is never full; got threshold_bytes=0; expected at least 1"):
