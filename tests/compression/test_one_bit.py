@@ -18,8 +18,16 @@ def test_sums_of_each_sign_class_of_each_column():
     got = decode(encode({"x": x}), {"x": x}).view(7, 5)
     for part in (torch.clamp_min, torch.clamp_max):
         assert torch.allclose(part(got, 0).sum(0), part(x, 0).sum(0), rtol=1e-12, atol=0)
-    inside = [((x - got)[:, k][x[:, k] >= 0] ** 2).sum() for k in range(5)]
-    assert all(float(e) <= float((x[:, k][x[:, k] >= 0] ** 2).sum()) for k, e in enumerate(inside))
+    for column, decoded in zip(x.t(), got.t()):
+        classes = [column[column >= 0], column[column < 0]]
+        within = sum(float(((part - part.mean()) ** 2).sum()) for part in classes if len(part))
+        assert float(((column - decoded) ** 2).sum()) == pytest.approx(within)  # the variance inside the classes
+
+
+def test_contraction_is_that_of_a_sign_times_the_mean_size():
+    x = torch.randn(200, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    kept = float(x.abs().sum() ** 2 / (len(x) * (x**2).sum()))
+    assert float(((x - once(OneBit(), x=x)["x"]) ** 2).sum() / (x**2).sum()) <= 1 - kept < 0.5
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], [-1.0, -2.0], [0.0, 0.0]])
