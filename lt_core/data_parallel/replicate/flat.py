@@ -67,6 +67,10 @@ class Bucket:
             if roll.scale != 1:
                 mean = mean.mul_(roll.scale)
             self.parameters[name].grad = mean if late is None else mean.add_(late)
+        self.empty()
+
+    def empty(self) -> None:
+        """Nothing has come yet."""
         self._arrived, self.used, self.left = set(), set(), False
 
     def free(self) -> None:

@@ -41,9 +41,10 @@ def replicate(
 ) -> Overlapped:
     """The replica of a model that all ranks train together; its `sync()` belongs between backward and step.
 
-    Between backward and `sync()` gradients are under way and `.grad` is empty. Without a reducer buckets are summed by
-    the communicator's own all-reduce, in place. A reducer works on a thread beside the backward; until `sync()` nobody
-    else may use its communicator. Else arguments and errors are those of `bucketed.replicate`.
+    Between backward and `sync()` gradients are under way and `.grad` is empty: not `zero_grad` drops them, `forget()`
+    does. Without a reducer buckets are summed by the communicator's own all-reduce, in place. A reducer works on a
+    thread beside the backward; until `sync()` nobody else may use its communicator. Else arguments and errors are
+    those of `bucketed.replicate`.
     """
     return Overlapped(model, comm, reducer, bucket_bytes, trace)
 
@@ -61,13 +62,13 @@ class Overlapped(Replica):
         self._hooks: dict[str, RemovableHandle] = {}
         self._sparse: set[str] = set()  # known to be: they stand outside
         self._buckets: list[Bucket] = []
+        self._home: dict[str, Bucket] = {}
+        self._under_way: list[Callable[[], Landed]] = []
         self._plan([name for name, p in self.parameters.items() if p.requires_grad])
 
     def means(self, samples: float | None) -> None:
         """Make every `.grad` the mean of all ranks'."""
-        while len(self._under_way) < len(self._buckets):
-            self._begin()
-        landed = [wait() for wait in self._under_way]  # [3]
+        landed = self._landed()  # [3]
         self._note(landed)
         late = [name for name, p in self.parameters.items() if p.grad is not None]
         used = {name for bucket in self._buckets for name in bucket.used}
@@ -75,18 +76,25 @@ class Overlapped(Replica):
         self._mean_of_late(roll)
         for bucket, (means, *_) in zip(self._buckets, landed):
             bucket.land(means, roll)
-        self._under_way.clear()
         self._sparse |= set(roll.sparse)
         self._plan([name for name in roll.trains if name not in self._sparse])
+
+    def forget(self) -> None:
+        """Drop what came since the last sync, once what is under way has landed; a reducer with memory has seen it."""
+        self._landed()
+        for bucket in self._buckets:
+            bucket.empty()
+        super().forget()
 
     def close(self) -> None:
         """Take all hooks off and give the buckets' memory back; the gradients stay."""
         super().close()
         for hook in self._hooks.values():
             hook.remove()
-        for bucket in self._buckets:
-            bucket.free()
         self._carrier.close()
+        for bucket in self._buckets:
+            if not bucket.left:  # else it is still summed, after a backward without a sync
+                bucket.free()
 
     def _plan(self, names: Sequence[str]) -> None:
         """Cut buckets of these, unless that is how they are cut."""
@@ -96,7 +104,6 @@ class Overlapped(Replica):
             bucket.free()
         chosen = {name: self.parameters[name] for name in names}
         self._buckets = [self._bucket(cut) for cut in in_backward_order(chosen, self.bucket_bytes)]
-        self._under_way: list[Callable[[], Landed]] = []
         self._home = {name: bucket for bucket in self._buckets for name in bucket.parameters}
         for name, p in chosen.items():
             if name not in self._hooks:
@@ -126,6 +133,13 @@ class Overlapped(Replica):
         bucket = self._buckets[len(self._under_way)]
         bucket.leave()
         self._under_way.append(self._carrier.begin(bucket))
+
+    def _landed(self) -> list[Landed]:
+        while len(self._under_way) < len(self._buckets):
+            self._begin()
+        landed = [wait() for wait in self._under_way]
+        self._under_way.clear()
+        return landed
 
     def _mean_of_late(self, roll: Roll) -> None:
         """What came when its bucket had left, or has none: a second mean, of these alone."""

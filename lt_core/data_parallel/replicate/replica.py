@@ -67,6 +67,13 @@ class Replica:
         finally:
             self.alone = before
 
+    def forget(self) -> None:
+        """Instead of `sync`, on every rank: drop all gradients, where a backward failed or its step is skipped."""
+        for parameter in self.parameters.values():
+            parameter.grad = None
+        if self.record:
+            self.record.over()
+
     def means(self, samples: float | None) -> None:
         """Make every `.grad` the mean of all ranks'."""
         raise NotImplementedError

@@ -10,7 +10,9 @@ from lt_core.base.cluster import Wire
 from lt_core.base.errors import RankError
 from lt_core.base.trace import Trace
 from lt_core.collectives import Mean, ring
+from lt_core.comm import threads
 from lt_core.comm.shaped import shaped
+from lt_core.comm.shared_memory import over
 from lt_core.data_parallel.replicate import bucketed, naive, overlapped
 
 DEVICE_S = 0.04  # a block's backward on the emulated device
@@ -195,3 +197,27 @@ def test_what_a_reducer_raises_beside_the_backward_is_raised_in_sync(ranks):
     with pytest.raises(RankError) as error:
         ranks(2).run(failing)
     assert error.value.message == "no mean today"  # on the other rank as the reason of the end
+
+
+def test_a_close_while_a_bucket_is_under_way():
+    """Rank 0 closes when it has said where its bucket lies and waits for rank 1's: it has to stay where it is."""
+    said, closed = threading.Event(), threading.Event()
+
+    def fn(comm):
+        comm, model = over(comm), nn.Linear(200, 200)
+        replica, meet = overlapped.replicate(model, comm), comm._phases.meet
+        if comm.rank:
+            closed.wait(10)
+        else:
+            comm._phases.meet = lambda *place: (said.set(), meet(*place))
+        model(torch.ones(1, 200)).sum().backward()
+        if comm.rank:
+            replica.sync()
+        else:
+            said.wait(10)
+            replica.close()
+            closed.set()
+            replica.sync()
+        return comm.ended, model.bias.grad.unique().tolist()
+
+    assert threads.run(fn, 2, (), 20) == [("", [1.0])] * 2

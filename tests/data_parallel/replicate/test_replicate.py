@@ -84,6 +84,66 @@ def test_momentum_and_decay_move_nothing_that_nobody_used(ranks, replicate):
     assert ranks(2).run(momentum_and_decay, replicate) == [[["a.weight", "b.weight"], ["a.weight"]]] * 2
 
 
+class Fails(torch.autograd.Function):
+    """A backward that fails when the last layer's gradient is there."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise FloatingPointError("no gradient today")
+
+
+def skipped(comm, replicate):
+    model = Two()
+    replica, x, found = replicate(model, comm), torch.tensor([[comm.rank + 1.0]], dtype=torch.float64), []
+    for between in (lambda x: x, Fails.apply, None):
+        if between:
+            try:
+                model.b(between(model.a(x))).sum().backward()
+            except FloatingPointError as error:
+                found.append(str(error))
+            replica.forget()
+            found.append(grads(model))
+    model.b(model.a(x)).sum().backward()
+    replica.sync()
+    return [*found, grads(model)]
+
+
+@each_way
+def test_what_is_forgotten_is_not_counted(ranks, replicate):
+    """A backward that failed half way, or whose step was skipped, was added to the next one: its bucket had left."""
+    nothing, mean = {"a.weight": None, "b.weight": None}, {"a.weight": [[1.5]], "b.weight": [[1.5]]}
+    expected = [nothing, "no gradient today", nothing, mean]
+    assert ranks(2).run(skipped, replicate) == [expected] * 2
+
+
+NOTHING_TO_TRAIN = {"no parameters": nn.Identity, "frozen": lambda: nn.Linear(2, 1).double().requires_grad_(False)}
+
+
+def thawed(comm, replicate, kind):
+    model = NOTHING_TO_TRAIN[kind]()
+    replica = replicate(model, comm)
+    replica.sync()
+    found = [p.grad for p in model.parameters()]
+    model.requires_grad_()
+    for _ in range(2):
+        model.zero_grad()
+        if list(model.parameters()):
+            model(torch.full((1, 2), comm.rank + 1.0, dtype=torch.float64)).sum().backward()
+        replica.sync(samples=1)
+    replica.close()
+    return [*found, *(p.grad.tolist() for p in model.parameters())]
+
+
+@each_way
+@pytest.mark.parametrize(("kind", "expected"), [("no parameters", []), ("frozen", [None, None, [[1.5, 1.5]], [1.0]])])
+def test_a_model_with_nothing_to_train_at_first(ranks, replicate, kind, expected):
+    assert ranks(2).run(thawed, replicate, kind) == [expected] * 2
+
+
 class Odd(nn.Module):
     """Tied, frozen, empty, half, used twice; rank by rank in another order."""
 
