@@ -73,9 +73,9 @@ def shared(comm: Comm, layout: Layout) -> tuple[Tensor, Tensor]:
         handle, path = tempfile.mkstemp(prefix="ltlab-hogwild-")
         os.close(handle)
         name[: len(path.encode())] = torch.tensor(list(path.encode()), dtype=torch.uint8, device=comm.device)
-    comm.broadcast(name, 0)
-    path = bytes(name.tolist()).rstrip(b"\0").decode()
     try:
+        comm.broadcast(name, 0)
+        path = bytes(name.tolist()).rstrip(b"\0").decode()
         elements, at = layout.elements, -(-layout.elements * layout.dtype.itemsize // 64) * 64
         nbytes = at + 8 * comm.size
         if not os.path.exists(path):

@@ -104,3 +104,14 @@ def test_no_file_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(hogwild.tempfile, "tempdir", str(tmp_path))
     threads.run(lambda comm: train(comm, mlp(), loss, 0.05, 1), 2)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_is_left_where_the_others_never_heard_of_it(tmp_path, monkeypatch):
+    def fn(comm):
+        comm.abort("enough")
+        return train(comm, mlp(), loss, 0.05, 1)
+
+    monkeypatch.setattr(hogwild.tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(RankError, match="enough"):
+        threads.run(fn, 1)
+    assert list(tmp_path.iterdir()) == []
