@@ -77,7 +77,8 @@ class Local:
         """After each step: whether the weights have just become the mean of all ranks'.
 
         They do after every H-th local step, and at once with `now=True` (the end of training). Parameters and floating
-        buffers are averaged, other buffers become rank 0's; the optimizer's state stays this rank's own.
+        buffers are averaged, other buffers become rank 0's; the optimizer's state stays this rank's own. Errors: those
+        of the reducer, such as a dtype that has no mean.
         """
         local = self.steps - self.first + 1 if self.alone else 0
         self.steps += 1
@@ -89,7 +90,7 @@ class Local:
     @torch.no_grad()
     def _average(self) -> None:
         tensors: dict[str, Tensor] = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
-        means = {name: x for name, x in tensors.items() if x.dtype.is_floating_point}
+        means = {name: x for name, x in tensors.items() if x.is_floating_point() or x.is_complex()}
         for names in in_backward_order(means, self.bucket_bytes):
             for name, mean in self._mean.reduce({name: means[name] for name in names}, self.comm).mean.items():
                 means[name].copy_(mean)

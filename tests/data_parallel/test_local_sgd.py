@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from lt_core.base.errors import UserError
+from lt_core.base.errors import RankError, UserError
+from lt_core.comm import threads
 from lt_core.data_parallel import local_sgd
 from lt_core.data_parallel.replicate import bucketed
 
@@ -123,6 +124,17 @@ def test_floating_buffers_are_averaged_and_others_become_rank_0s(ranks):
         assert (early, late) == (False, True)
         assert not torch.equal(mine, mean) and (buffers["1.running_mean"] - mean).abs().max() <= 1e-15
         assert buffers["1.num_batches_tracked"] == 1
+
+
+def test_weights_that_have_no_mean_are_no_buffers():
+    """Complex weights of the other ranks were dropped without a word: they became rank 0's."""
+
+    def fn(comm):
+        model = nn.Linear(1, 1, dtype=torch.complex64)
+        return local_sgd.replicate(model, comm, every=1).average()
+
+    with pytest.raises(RankError, match="complex64"):
+        threads.run(fn, 2)
 
 
 @pytest.mark.parametrize(
