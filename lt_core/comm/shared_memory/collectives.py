@@ -44,20 +44,22 @@ class Collectives:
     def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
         """`out` becomes chunk `rank` of the sum of `x`."""
         flat, total = x.detach().view(-1), out.detach().view(-1)
-        if views := self._views(flat, _apart(total, flat[self._phases.rank * total.numel() :], flat)):
+        apart = _apart(total, flat[self._phases.rank * total.numel() :], flat)
+        if views := self._views(flat, apart):
             in_place.reduce_scatter(self._phases, total, views)
         else:
             self._growth.fit(flat.nbytes)
-            copied.reduce_scatter(self._phases, total, flat)
+            copied.reduce_scatter(self._phases, total, flat if apart else flat.clone())
 
     def all_gather(self, out: Tensor, x: Tensor) -> None:
         """`out` becomes every rank's `x`, by rank."""
         flat, whole = x.detach().view(-1), out.detach().view(-1)
-        if views := self._views(flat, _apart(flat, whole[self._phases.rank * flat.numel() :], whole)):
+        apart = _apart(flat, whole[self._phases.rank * flat.numel() :], whole)
+        if views := self._views(flat, apart):
             in_place.all_gather(self._phases, whole, views)
         else:
             self._growth.fit(flat.nbytes)
-            copied.all_gather(self._phases, whole, flat)
+            copied.all_gather(self._phases, whole, flat if apart else flat.clone())
 
     def broadcast(self, x: Tensor, root: int) -> None:
         """`x` becomes rank `root`'s."""
@@ -71,7 +73,8 @@ class Collectives:
     def all_to_all(self, out: Tensor, x: Tensor, come: Sequence[int], go: Sequence[int]) -> None:
         """Part r of `x` (`go[r]` bytes of it) goes to rank r, as its part `rank` (`come` bytes by rank)."""
         flat, whole = _bytes(x), _bytes(out)
-        views = self._views(flat, not overlap(flat, whole), whole_slot=True)
+        apart = not overlap(flat, whole)
+        views = self._views(flat, apart, whole_slot=True)
         counts = self._phases.meet_with(list(go))
         for rank, row in enumerate(counts):
             if row[self._phases.rank] != come[rank]:
@@ -81,7 +84,8 @@ class Collectives:
         if views:
             in_place.all_to_all(self._phases, outs, views, counts)
         else:
-            copied.all_to_all(self._phases, outs, torch.split(flat, list(go)), max(map(max, counts)))
+            parts = torch.split(flat if apart else flat.clone(), list(go))
+            copied.all_to_all(self._phases, outs, parts, max(map(max, counts)))
 
     def _views(self, x: Tensor, fits: bool = True, whole_slot: bool = False) -> list[Tensor]:
         """What lies where each rank's `x` does; nothing, if one of them lies in no slot, or does not fit."""
@@ -93,7 +97,7 @@ class Collectives:
 
 
 def _apart(part: Tensor, its_place: Tensor, whole: Tensor) -> bool:
-    """Whether others may read `whole` while `part` is written, or the reverse: apart, or exactly where it belongs."""
+    """Whether one may be read while the other is written, part by part: apart, or exactly where it belongs."""
     return not overlap(part, whole) or part.data_ptr() == its_place.data_ptr()
 
 

@@ -135,6 +135,28 @@ def test_outputs_elsewhere_in_the_input():
     assert run(fn, 3) == [True] * 3
 
 
+def test_outputs_anywhere_in_a_long_input():
+    """What was written of one part was then read of the next, where a tensor crosses in several."""
+
+    def fn(comm):
+        n, size, rank = 3 * STAGE_BYTES // 16, comm.size, comm.rank
+        xs = [values(r, n * size) for r in range(size)]
+        scattered, gathered, swapped = (xs[rank].clone() for _ in range(3))
+        out = scattered[n - 1000 : 2 * n - 1000]
+        comm.reduce_scatter(out, scattered)
+        mine = gathered[n - 1000 : 2 * n - 1000]
+        own = [x[n - 1000 : 2 * n - 1000] for x in xs]
+        comm.all_gather(gathered, mine)
+        rows = [[1000, n - 1000], [n + 500, n - 500]]  # that rank r sends to rank q
+        come = [row[rank] for row in rows]
+        comm.all_to_all(swapped[: sum(come)], swapped[: sum(rows[rank])], come, rows[rank])
+        parts = [x[: sum(row)].split(row)[rank] for x, row in zip(xs, rows)]
+        right = (total(xs)[rank * n : (rank + 1) * n], torch.cat(own), torch.cat(parts))
+        return [same(a, b) for a, b in zip((out, gathered, swapped[: sum(come)]), right)]
+
+    assert run(fn, 2) == [[True] * 3] * 2
+
+
 MOVED = [torch.float32, torch.bool, torch.uint8, torch.bfloat16]
 
 
