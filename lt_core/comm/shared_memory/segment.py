@@ -89,12 +89,12 @@ def _mapped(told: str, nbytes: int) -> tuple[mmap.mmap | None, str]:
         return None, told.strip()
     try:
         fd = os.open(Path(told), os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            return mmap.mmap(fd, nbytes), ""
+        finally:
+            os.close(fd)
     except OSError as error:
         return None, f"not all ranks share memory: {error.strerror}"
-    try:
-        return mmap.mmap(fd, nbytes), ""
-    finally:
-        os.close(fd)
 
 
 def say(comm: Comm, text: str) -> None:

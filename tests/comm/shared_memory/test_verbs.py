@@ -15,7 +15,7 @@ from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, RankError, 
 from lt_core.comm import Comm, threads
 from lt_core.comm.buffers import allocate, free
 from lt_core.comm.checks import SUMMED
-from lt_core.comm.shared_memory import names, over
+from lt_core.comm.shared_memory import names, over, segment
 from lt_core.comm.shared_memory.room import STAGES_BYTES, fitting_stage, room_bytes
 
 STAGE_BYTES = 512 << 10
@@ -563,6 +563,26 @@ def test_without_room_ranks_talk_as_before_and_say_so(capsys, monkeypatch):
     monkeypatch.setattr(names, "no_room", lambda nbytes: "the shelf is full")
     assert run(lambda comm: (comm.backend, _all_reduced(comm, torch.ones(1)).item()), 2) == [("threads", 2.0)] * 2
     assert capsys.readouterr().err == "lt_core: ranks talk over threads: the shelf is full\n"
+
+
+def test_one_rank_that_cannot_map_it(capsys, monkeypatch):
+    """As under a limit of its address space: all take the other way, nobody waits for it."""
+
+    def fn(comm):
+        def limited(fd, nbytes):
+            if comm.rank == 1 and threading.current_thread() is here:
+                raise OSError(12, "Cannot allocate memory")
+            return plain(fd, nbytes)
+
+        here, plain = threading.current_thread(), segment.mmap.mmap
+        if comm.rank == 1:
+            monkeypatch.setattr(segment.mmap, "mmap", limited)
+        return over(comm).backend
+
+    assert threads.run(fn, 2, (), 20) == ["threads"] * 2
+    assert capsys.readouterr().err == (
+        "lt_core: ranks talk over threads: not all ranks share memory: Cannot allocate memory\n"
+    )
 
 
 def test_a_subset_without_room(capsys, monkeypatch):
