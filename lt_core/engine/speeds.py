@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lt_core.base.action import Action, Op
 from lt_core.base.errors import UserError
@@ -18,7 +18,7 @@ class Speeds:
     """
 
     seconds_by_rank: Sequence[float]
-    messages: Unit = Unit()
+    messages: Unit = field(default_factory=Unit)
 
     def __post_init__(self) -> None:
         if wrong := [s for s in self.seconds_by_rank if s < 0]:

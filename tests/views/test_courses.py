@@ -1,5 +1,7 @@
 """Lines against time: named at their ends, none of which covers another; words and table say where each ends."""
 
+from itertools import pairwise
+
 import pytest
 
 from lt_core.base.errors import UserError
@@ -24,7 +26,7 @@ def test_lines_differ_by_colour_and_dash():
 
 def test_no_name_covers_another():
     heights = sorted(a.y for a in chart().figure.layout.annotations)
-    assert all(b - a >= 0.05 for a, b in zip(heights, heights[1:]))
+    assert all(b - a >= 0.05 for a, b in pairwise(heights))
 
 
 def test_the_names_stand_beside_the_axes():

@@ -52,7 +52,7 @@ def test_of_several_servers_the_first_is_drawn_and_versions_can_be_cut_out():
     bars = [bar for data in version_strip(several).figure.data for bar in zip(data.base, data.x)]
     assert bars == [(0, 1), (1, 4)]
     (late,) = version_strip(several, versions=(2, 5)).figure.data
-    assert list(late.base) == [1] and list(version_strip(several, versions=(2, 5)).figure.layout.xaxis.range)[0] == 2
+    assert list(late.base) == [1] and version_strip(several, versions=(2, 5)).figure.layout.xaxis.range[0] == 2
 
 
 def test_a_trace_without_marks():
