@@ -383,6 +383,8 @@ for name, make in tries.items():
     before = comm.traffic.bytes
     runs[name] = trained(comm, make(), images)
     cost[name] = (comm.traffic.bytes - before) / 150
+    if rank == 0:
+        print(f"{name}: {cost[name]:,.0f} bytes a step from rank 0")
 
 # %% [markdown] tags=["see"]
 # **Look for two things**: which line ends first (its steps are short),
