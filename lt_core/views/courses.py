@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lt_core.base.errors import UserError
+from lt_core.views.curves import NAME, apart
 from lt_core.views.show import Figure
 from lt_core.views.style import BLUE, BROWN, CURVES, DASHES, GREEN, INK, ORANGE, PURPLE, SKY, escaped, sized, titled
 
@@ -22,7 +23,6 @@ LOOKS = (  # colour, colour of the name, dash: of each line in turn
     (BLUE, BLUE, DASHES[0]), (ORANGE, BROWN, DASHES[1]), (GREEN, GREEN, DASHES[2]), (PURPLE, INK, DASHES[3]),
     (SKY, BLUE, DASHES[1]), (INK, INK, DASHES[2]),
 )  # fmt: skip
-NAME, APART = 8.0, 0.07  # pixels of a letter; of the axis, between two names
 
 
 def courses(
@@ -62,11 +62,7 @@ def _ends(lines: Mapping[str, Line], between: tuple[float, float] | None) -> dic
     """At which height each name stands: its line's end, moved until none covers another."""
     values = [v for line in lines.values() for _, v in line]
     low, high = between or (min(values), max(values))
-    step, heights, last = APART * (high - low or 1.0), dict[str, float](), -float("inf")
-    for name in sorted(lines, key=lambda name: min(max(lines[name][-1][1], low), high)):
-        last = max(min(max(lines[name][-1][1], low), high), last + step)
-        heights[name] = last
-    return heights
+    return apart({name: min(max(line[-1][1], low), high) for name, line in lines.items()}, high - low)
 
 
 def _draw(lines: Mapping[str, Line], heights: Mapping[str, float]) -> go.Figure:

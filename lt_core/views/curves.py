@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Line = Mapping[int, float]  # seconds by bytes
 COLOURS = ((BLUE, BLUE), (ORANGE, BROWN), (GREEN, GREEN), (PURPLE, INK))  # of a line, and of its name on white
-NAME = 8.0  # pixels of a letter, so that names find room beside the axes
+NAME, APART = 8.0, 0.07  # pixels of a letter, so that names find room beside the axes; of the axis, between two names
 
 
 def curves(lines: Mapping[str, Line], *, title: str, under: str, at: int = 0) -> Figure:
@@ -46,14 +46,23 @@ def curves(lines: Mapping[str, Line], *, title: str, under: str, at: int = 0) ->
     Errors: no line, more than four, lines that are not over the same bytes, a value that is not above 0.
     """
     sizes = _checked(lines, at)
-    fig = sized(_draw(lines, sizes, at), CURVES)
     low, high = (log10(end(end(line.values()) for line in lines.values())) for end in (min, max))
+    heights = apart({name: log10(line[sizes[-1]]) for name, line in lines.items()}, high - low)
+    fig = sized(_draw(lines, sizes, at, heights), CURVES)
     fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text="bytes of the tensor")
     fig.update_yaxes(**seconds_ticks(floor(low), ceil(high)), showgrid=True)
     fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
     return Figure(
         titled(fig, title, under), " ".join([f"{title}.", *_words(lines, sizes, at)]), rows=_rows(lines, sizes)
     )
+
+
+def apart(ends: Mapping[str, float], span: float) -> dict[str, float]:
+    """At which height each name stands: at its line's end, moved up until none covers another. span: the axis's."""
+    heights, last = dict[str, float](), -float("inf")
+    for name in sorted(ends, key=lambda name: ends[name]):
+        last = heights[name] = max(ends[name], last + APART * (span or 1.0))
+    return heights
 
 
 def crossings(one: Line, other: Line) -> list[int]:
@@ -87,7 +96,7 @@ def same_bytes(lines: Mapping[str, Line]) -> list[int]:
     return sizes
 
 
-def _draw(lines: Mapping[str, Line], sizes: Sequence[int], at: int) -> go.Figure:
+def _draw(lines: Mapping[str, Line], sizes: Sequence[int], at: int, heights: Mapping[str, float]) -> go.Figure:
     import plotly.graph_objects as go
 
     fig = go.Figure()
@@ -95,7 +104,7 @@ def _draw(lines: Mapping[str, Line], sizes: Sequence[int], at: int) -> go.Figure
         hover = [f"{name}: {bytes_text(n)} in {seconds_text(line[n])}" for n in sizes]
         look = {"mode": "lines", "line": {"color": colour, "width": 3, "dash": dash}}
         fig.add_scatter(x=sizes, y=[line[n] for n in sizes], name=escaped(name), text=hover, hoverinfo="text", **look)
-        end = {"x": log10(sizes[-1]), "y": log10(line[sizes[-1]]), "xanchor": "left", "xshift": 6, "showarrow": False}
+        end = {"x": log10(sizes[-1]), "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
         fig.add_annotation(text=escaped(name), font={"size": 13, "color": text}, **end)
     if at:
         mark = {"symbol": "diamond-open", "size": 12, "color": INK, "line": {"width": 2}}

@@ -76,8 +76,9 @@ def _draw(rows: Mapping[str, Three], scale: float, say: Callable[[float], str]) 
     fig.add_scatter(x=lengths["law"], name="law", mode="markers", marker=diamond, cliponaxis=False, **shared)
     hatched, solid = SIMULATED.marker(1.5), {"color": BLUE, "line": {"color": BLUE, "width": 1.5}}
     hatched["line"]["color"] = BLUE
-    fig.add_bar(x=lengths["simulated"], name="simulated", orientation="h", marker=hatched, **shared)
-    fig.add_bar(x=lengths["measured"], name="measured", orientation="h", marker=solid, **shared)
+    for name, marker in (("simulated", hatched), ("measured", solid)):
+        if any(x is not None for x in lengths[name]):  # else the legend would name what is not there
+            fig.add_bar(x=lengths[name], name=name, orientation="h", marker=marker, **shared)
     ends = [max(three.given().values()) / scale for three in threes]
     for name, end, three in zip(names, ends, threes):
         fig.add_annotation(

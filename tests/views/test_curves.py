@@ -1,6 +1,7 @@
 """Curves over the same bytes: named at their ends, marked where one looks, and their crossings are computed."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -61,3 +62,10 @@ def test_the_numbers_stand_in_a_table_too():
 def test_what_cannot_be_drawn_is_named(lines, how, words):
     with pytest.raises(UserError, match=words):
         chart(lines, **how)
+
+
+def test_no_name_covers_another():
+    same = {n: 1e-3 * n for n in (1000, 10**6)}
+    found = curves({"one": same, "other": same, "third": {n: 2 * v for n, v in same.items()}}, title="t", under="u")
+    heights = sorted(a.y for a in found.figure.layout.annotations)
+    assert all(b - a >= 0.2 for a, b in pairwise(heights)) and heights[0] == pytest.approx(3)
