@@ -34,5 +34,5 @@ class Draws:
         if self._generator is None:
             self._generator = torch.Generator(device).manual_seed(1_000_003 * self._seed + rank)
             if self._state is not None:
-                self._generator.set_state(self._state)
+                self._generator.set_state(self._state.cpu())  # where generators of every device keep it
         return self._generator

@@ -19,7 +19,7 @@ mini-batches, use local SGD" (post-local).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -86,6 +86,18 @@ class Local:
             return False
         self._average()
         return True
+
+    def state_dict(self) -> dict[str, object]:
+        """Which step is next, and what the reducer must remember; the model's and the optimizer's are yours."""
+        return {"steps": self.steps, "reducer": self._mean.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Go on from what `state_dict` gave: else this rank would average out of turn. Errors: another's state."""
+        steps, reducer = state.get("steps"), state.get("reducer")
+        if not isinstance(steps, int) or not isinstance(reducer, Mapping):
+            raise UserError("this is no state of local SGD", sorted(state), "what state_dict() gave")
+        self._mean.load_state_dict(reducer)
+        self.steps = steps
 
     @torch.no_grad()
     def _average(self) -> None:

@@ -126,6 +126,19 @@ def test_floating_buffers_are_averaged_and_others_become_rank_0s(ranks):
         assert buffers["1.num_batches_tracked"] == 1
 
 
+def test_a_run_that_goes_on_averages_in_turn():
+    def talks(comm):
+        run = local_sgd.replicate(nn.Linear(2, 1), comm, every=3, first_synchronous=1)
+        before = [run.average() for _ in range(3)]
+        again = local_sgd.replicate(nn.Linear(2, 1), comm, every=3, first_synchronous=1)
+        again.load_state_dict(run.state_dict())
+        with pytest.raises(UserError, match=r"no state of local SGD; got \['steps'\]; expected what state_dict"):
+            again.load_state_dict({"steps": 2})
+        return before, [again.average() for _ in range(4)]
+
+    assert threads.run(talks, 2, (), 10) == [([False] * 3, [True, False, False, True])] * 2
+
+
 def test_weights_that_have_no_mean_are_no_buffers():
     """Complex weights of the other ranks were dropped without a word: they became rank 0's."""
 
