@@ -158,4 +158,4 @@ def test_every_law_was_met_by_real_processes(request):
     """The last of this file: of all that was selected to run over processes, nothing was left out."""
     chosen = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     on_processes = {p["case"].module for p in chosen if "case" in p and p.get("ranks", "threads") != "threads"}
-    assert {module for module, backend in witnesses.RAN if backend != "threads"} == on_processes
+    assert on_processes <= {module for module, backend in witnesses.RAN if backend != "threads"}

@@ -283,9 +283,15 @@ def test_every_exercise_says_how_it_is_called():
         "20.all_gather": "all_gather(comm, y)",
         "20.all_reduce": "all_reduce(comm, x)",
         "20.choose": "choose(p, n, wire)",
+        "21.average": "average_gradients(model, comm, bucket_bytes)",
+        "21.overlap": "overlap(model, comm)",
+        "21.pick": "pick(elements, backward_s, p, wire)",
         "22.may_start": "may_start(clocks, rank, slack)",
         "22.eager_round": "eager_round(weights, came, late)",
         "22.step_for": "step_for(workers, curvature)",
+        "32.feedback": "feedback(memory, grads, send)",
+        "32.top_k": "top_k_mean(comm, x, k)",
+        "32.pick": "pick(p, wire, seconds)",
     }
 
 

@@ -179,7 +179,10 @@ def test_a_rank_that_dies_ends_the_group(group, how, said, watched, monkeypatch)
     text = f"import ctypes, os, signal\nif rank == 1:\n    os.write(2, b'last words\\n')\n    {how}\ncomm.barrier()"
     seen = run(group, text)
     assert isinstance(seen.error, RankError) and (seen.error.rank, seen.error.kind) == (1, "died")
-    assert seen.error.message.startswith(f"{said}; its last line: ") and seen.seconds < 5
+    how_it_ended, _, last_line = seen.error.message.partition("; its last line: ")
+    # torchrun, its parent, may have taken its exit before us, and does not write of a success
+    assert how_it_ended in (said, *(["nobody knows how"] if said == "exit code 0" else [])) and seen.seconds < 5
+    assert last_line
     assert ((1,), "last words") in seen.texts("err")
     assert gone(pids) and not folder.exists() and not group.alive
 

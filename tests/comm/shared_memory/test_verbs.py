@@ -586,14 +586,16 @@ def test_one_rank_that_cannot_map_it(capsys, monkeypatch):
 
 
 def test_a_subset_without_room(capsys, monkeypatch):
+    full = threading.Event()
+    monkeypatch.setattr(names, "no_room", lambda nbytes: "the shelf is full" if full.is_set() else "")
+
     def fn(comm):
         inner = comm.subset([1, 0])
-        with monkeypatch.context() as patched:
-            patched.setattr(names, "no_room", lambda nbytes: "the shelf is full")
-            group = comm.subset([0, 1])
-            with pytest.raises(UserError) as caught:
-                inner.subset([0])
-            comm.barrier()
+        comm.barrier()
+        full.set()
+        group = comm.subset([0, 1])
+        with pytest.raises(UserError) as caught:
+            inner.subset([0])
         return group.backend, str(caught.value)
 
     text = "no group of ranks [0]; got the shelf is full; try: backend='gloo'"
