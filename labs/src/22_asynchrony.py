@@ -211,7 +211,7 @@ def real_runs(comm, job, kind, first, second):
 # %% tags=["run"]
 job = ps.Job(net, loss, lambda w: ps.SGD(w, 0.02))
 rule = ps.Asynchronous()
-made = [ps.ParameterServer(3, rule, updates=80) for _ in "ab"]
+made = [ps.ParameterServer(3, rule, updates=60) for _ in "ab"]
 asked = [referee.Referee(policy, ps.never) for policy in made]
 kind = ps.Kind.of(made[0])
 wired = [served(one) for one in asked]
@@ -239,7 +239,7 @@ show(version_strip(real, title=title, under=under))
 # %% tags=["see"]
 replay = [ps.weights(ps.replayed(r, job, kind)) for r in records]
 ours = [ps.weights([pair[k] for pair in ended]) for k in (0, 1)]
-same = verify(ours[0], replay[0], after="80 asynchronous updates")
+same = verify(ours[0], replay[0], after="60 asynchronous updates")
 
 # %% [markdown] tags=["explain"]
 # The order was decided by chance, and **everything else follows from

@@ -102,13 +102,13 @@ methods = {
 
 
 # %% [markdown] tags=["run"]
-# Each method gets the same gradient seven times. Its error is that of
+# Each method gets the same gradient five times. Its error is that of
 # the *sum* of what it gave, as a part of the exact sum: **what is only
 # late is no error.** Bytes are counted where they leave the rank.
 
 
 # %% tags=["setup"]
-def tried(comm, reducer, grads, exact, steps=7):
+def tried(comm, reducer, grads, exact, steps=5):
     """What a step sends, and the error of the sum of all steps."""
     total = torch.zeros_like(exact)
     for k in range(steps):
@@ -121,7 +121,7 @@ def tried(comm, reducer, grads, exact, steps=7):
 
 
 # %% [markdown] tags=["run"]
-# On four real processes, which start first; some 12 s in all.
+# On four real processes, which start first; some 10 s in all.
 
 # %% tags=["run"]
 # %%torchrun -n 4 --in gradient,data,flat,methods,tried --out found
@@ -153,7 +153,7 @@ show(
         points,
         dense,
         title="A memory costs no byte, and lowers the error",
-        under="7 steps of one gradient of pocket, 4 real ranks",
+        under="5 steps of one gradient of pocket, 4 real ranks",
     )
 )
 
