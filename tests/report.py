@@ -3,6 +3,7 @@
 With --quick, tests that start processes, a browser or a GPU are left out; the fixture `ranks` marks itself.
 """
 
+import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -20,6 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--report"):
         config.pluginmanager.register(Report(config.getoption("--report")))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    gc.freeze()  # else the interpreter looks for 40 s through all that thousands of tests have left, before it ends
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
