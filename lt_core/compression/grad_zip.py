@@ -32,7 +32,7 @@ from lt_core.compression.low_rank import (
     Products,
     checked,
     first,
-    matrix,
+    matrices,
     orthonormal,
     sides,
     thin,
@@ -67,8 +67,8 @@ class GradZip:
         """
         self._agreed(grads, comm)
         dtype = wide(grads)
-        matrices = {k: matrix(x, dtype) for k, x in grads.items() if thin(x.shape, self.rank, self.least_saving)}
-        turned = {k: x.t() if self._odd.get(k, False) else x for k, x in matrices.items()}  # (moving, fixed side)
+        thick = matrices(grads, self.rank, self.least_saving, dtype)
+        turned = {k: x.t() if self._odd.get(k, False) else x for k, x in thick.items()}  # (moving, fixed side)
         bases = {k: basis(self._start(k, x)) for k, x in turned.items()}
         shapes = {k: (self.rank, len(turned[k])) if k in turned else x.shape for k, x in grads.items()}
         message = Message(shapes, torch.empty(0, dtype=dtype, device=comm.device))
@@ -79,7 +79,7 @@ class GradZip:
         moved, mean = message.mean(self._mean, comm), dict[str, Tensor]()
         for name, x in grads.items():
             mean[name] = self._product(name, moved[name], bases[name], x) if name in turned else moved[name].to(x.dtype)
-        return Reduced(mean, {k: mean[k] if k in matrices else grads[k] for k in grads})
+        return Reduced(mean, {k: mean[k] if k in thick else grads[k] for k in grads})
 
     def _product(self, name: str, moved: Tensor, base: Tensor, x: Tensor) -> Tensor:
         """The mean of a matrix; the factor that moved is fixed in the next step."""

@@ -47,6 +47,11 @@ def matrix(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.detach().reshape(x.shape[0], -1).to(dtype)
 
 
+def matrices(grads: Mapping[str, Tensor], rank: int, least_saving: float, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Those gradients that are worth two thin factors, each as (n, m)."""
+    return {name: matrix(x, dtype) for name, x in grads.items() if thin(x.shape, rank, least_saving)}
+
+
 def first(name: str, rank: int, side: int, like: Tensor, seed: int) -> Tensor:
     """A factor to begin with, (rank, side): the same on every rank, whatever the order of the buckets."""
     generator = torch.Generator().manual_seed(seed * 2**32 + crc32(name.encode()))

@@ -33,7 +33,7 @@ from lt_core.compression.low_rank import (
     Products,
     checked,
     first,
-    matrix,
+    matrices,
     orthonormal,
     sides,
     thin,
@@ -66,14 +66,14 @@ class PowerSGD:
         """
         self._agreed(grads, comm)
         dtype = wide(grads)
-        matrices = {k: matrix(x, dtype) for k, x in grads.items() if thin(x.shape, self.rank, self.least_saving)}
-        others = {k: x for k, x in grads.items() if k not in matrices}
+        thick = matrices(grads, self.rank, self.least_saving, dtype)
+        others = {k: x for k, x in grads.items() if k not in thick}
         like = torch.empty(0, dtype=dtype, device=comm.device)
-        left, plain = self._left(matrices, others, like, comm)
+        left, plain = self._left(thick, others, like, comm)
         spoiled = {name for name, factor in left.items() if not finite(factor)}  # on one rank: seen by all
         left = {name: orthonormal(x.zero_() if name in spoiled else x) for name, x in left.items()}
-        right = Message({name: (self.rank, x.shape[1]) for name, x in matrices.items()}, like)
-        for name, x in matrices.items():
+        right = Message({name: (self.rank, x.shape[1]) for name, x in thick.items()}, like)
+        for name, x in thick.items():
             torch.mm(left[name], x, out=right.parts[name])
         mean = dict(plain)
         for name, factor in right.mean(self._mean, comm).items():
@@ -82,7 +82,7 @@ class PowerSGD:
                 mean[name].fill_(torch.nan)
             elif finite(factor):
                 self._right.held[name] = factor
-        return Reduced({k: mean[k] for k in grads}, {k: mean[k] if k in matrices else grads[k] for k in grads})
+        return Reduced({k: mean[k] for k in grads}, {k: mean[k] if k in thick else grads[k] for k in grads})
 
     def _left(
         self, matrices: Mapping[str, Tensor], others: Mapping[str, Tensor], like: Tensor, comm: Comm

@@ -67,6 +67,14 @@ def with_the_project_s_parts(model: nn.Module, comm: Comm, bucket_bytes: int) ->
         give_back(bucket, flat.div_(comm.size))
 
 
+def landed(begun: Sequence[tuple[nn.Parameter, Work]], comm: Comm) -> None:
+    """Wait for every sum, and divide it by the ranks."""
+    for p, work in begun:
+        work.wait()
+        assert p.grad is not None
+        p.grad /= comm.size
+
+
 def overlap(model: nn.Module, comm: Comm) -> Callable[[], None]:
     """Whoever is ready leaves, but nobody before those that come first in the fixed order."""
     waiting, ready = list(model.parameters())[::-1], set[nn.Parameter]()
@@ -82,13 +90,7 @@ def overlap(model: nn.Module, comm: Comm) -> Callable[[], None]:
     for p in model.parameters():
         p.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]  # torch's
 
-    def finish() -> None:
-        for p, work in begun:
-            work.wait()
-            assert p.grad is not None
-            p.grad /= comm.size
-
-    return finish
+    return lambda: landed(begun, comm)
 
 
 def overlap_in_one(model: nn.Module, comm: Comm) -> Callable[[], None]:

@@ -11,7 +11,7 @@ from lt_core.base.cluster import Wire
 from lt_core.base.work import Work
 from lt_core.comm.comm import Comm
 from lt_core.teaching.checks.exercise import Answer
-from lt_core.teaching.checks.replicas_answers import overlap, pick
+from lt_core.teaching.checks.replicas_answers import landed, overlap, pick
 from lt_core.teaching.checks.replicas_pick import CHOICES
 
 
@@ -67,7 +67,7 @@ def too_early(model: nn.Module, comm: Comm) -> Callable[[], None]:
 
 def by_arrival(model: nn.Module, comm: Comm) -> Callable[[], None]:
     """Whoever is ready leaves: on another rank that is another one."""
-    begun = []
+    begun: list[tuple[nn.Parameter, Work]] = []
 
     def hook(p: nn.Parameter) -> None:
         begun.append((p, comm.start("all_reduce", p.grad)))
@@ -75,13 +75,7 @@ def by_arrival(model: nn.Module, comm: Comm) -> Callable[[], None]:
     for p in model.parameters():
         p.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]  # torch's
 
-    def finish() -> None:
-        for p, work in begun:
-            work.wait()
-            assert p.grad is not None
-            p.grad /= comm.size
-
-    return finish
+    return lambda: landed(begun, comm)
 
 
 def undivided(model: nn.Module, comm: Comm) -> Callable[[], None]:
