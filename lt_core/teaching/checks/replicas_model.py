@@ -97,10 +97,10 @@ class Layers(NamedTuple):
 
 
 def layers(orders: Callable[[int, int], tuple[int, ...]], before: float = 0.0) -> Make:
-    """Powers of two, so that every product is exact; `orders(rank, layers)`: in which order a rank uses them."""
+    """Powers of two, so that every product is exact, no two alike; `orders(rank, layers)`: as a rank uses them."""
 
     def made(random: torch.Generator, size: int, count: int) -> list[Layers]:
-        weights = tuple((2.0 ** torch.randint(0, 4, (count,), generator=random)).tolist())
+        weights = tuple((2.0 ** torch.randperm(count, generator=random)).tolist())
         return [
             Layers(weights, 2.0 ** (rank + 1), orders(rank, count), before and 8.0 * (rank + 1)) for rank in range(size)
         ]
