@@ -7,6 +7,7 @@
 | here, elsewhere | ranks as threads, with an end to everything; the same on real processes |
 | report | from runs to lines |
 | tensors, counts | what exercises with tensors have in common: values, and what was sent |
+| fastest | what choices have in common |
 | start, start_answers, start_wrong | lab 00; right and wrong answers to it |
 | ring, ring_halves | lab 20's ring; what its halves hold and send |
 | ring_answers, ring_wrong, ring_wrong_halves | right and wrong answers to it |

@@ -1,25 +1,21 @@
 """Lab 20: which all-reduce for so many ranks, bytes and such a wire.
 
-    choose(p, n, wire) -> name          "ring", "recursive doubling" or "halving-doubling": the fastest by law
-
-Right is whatever takes at most 1 % longer than the fastest: nobody decides by less.
+choose(p, n, wire) -> name          "ring", "recursive doubling" or "halving-doubling": the fastest by law
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from lt_core.base.cluster import Wire
-from lt_core.base.units import bytes_text, seconds_text
+from lt_core.base.units import bytes_text
 from lt_core.collectives import doubling, halving, ring
 from lt_core.collectives.choose import Algorithm
-from lt_core.comm.comm import Comm
-from lt_core.teaching.checks.exercise import Case, Exercise, Make, Property, Run
+from lt_core.teaching.checks import fastest
+from lt_core.teaching.checks.exercise import Exercise, Make
+from lt_core.teaching.checks.fastest import Fastest, Kind
 
 THREE: dict[str, Algorithm] = {"ring": ring, "recursive doubling": doubling, "halving-doubling": halving}
-NEAR = 1.01
 POWERS, OTHERS = (2, 4, 8, 16, 64), (3, 5, 6, 7, 12, 48)
 Question = tuple[int, int, Wire]
 
@@ -30,9 +26,10 @@ def seconds(name: str, question: Question) -> float:
     return THREE[name].law_seconds(p, n, wire)
 
 
-def fastest(question: Question) -> str:
-    """The right answer."""
-    return min(THREE, key=lambda name: seconds(name, question))
+def words(question: Question) -> str:
+    """Ranks, bytes, wire."""
+    p, n, wire = question
+    return f"{p} ranks, {bytes_text(n)}, {wire}"
 
 
 def asked(ranks: tuple[int, ...], least: int, most: int, wires: bool = False) -> Make:
@@ -48,57 +45,14 @@ def asked(ranks: tuple[int, ...], least: int, most: int, wires: bool = False) ->
     return made
 
 
-def a_name(run: Run) -> str:
-    """A judge: one of the three came back."""
-    value = run.values()[0]
-    if isinstance(value, str) and value in THREE:
-        return ""
-    return f"{run.case}: it returned {value!r:.40}; one of {', '.join(map(repr, THREE))} is wanted"
-
-
-def the_fastest(run: Run) -> str:
-    """A judge: nothing is more than 1 % faster."""
-    if wrong := a_name(run):
-        return wrong
-    name, question = run.values()[0], run.given[0]
-    best, (p, n, wire) = fastest(question), question
-    if seconds(name, question) <= NEAR * seconds(best, question):
-        return ""
-    place = f"{p} ranks, {bytes_text(n)}, {wire}"
-    told = [f"{one} {seconds_text(seconds(one, question))}" for one in (name, best)]
-    return f"{run.case}: {place}: you say {told[0]}; {told[1]}"
-
-
-def _cases(what: str, make: Make, questions: int = 8) -> tuple[Case, ...]:
-    return tuple(Case(1, k + 1, make, what) for k in range(questions))  # elements: so that no two draw the same
-
-
-NAMED = "one of the three"
+CHOICE = Fastest(tuple(THREE), seconds, words)
 KINDS = (
-    ("small tensors", _cases("a small tensor", asked(POWERS[1:], 2, 3)), (NAMED,)),
-    ("large tensors", _cases("a large tensor", asked(POWERS[1:], 8, 9)), (NAMED,)),
-    (
-        "no power of two",
-        _cases("ranks that are no power of two", asked(OTHERS, 3, 8), 16),
-        ("small tensors", "large tensors"),
-    ),
-    ("any wire", _cases("another wire", asked(POWERS + OTHERS, 3, 6, wires=True), 40), ("no power of two",)),
+    Kind("small tensors", asked(POWERS[1:], 2, 3)),
+    Kind("large tensors", asked(POWERS[1:], 8, 9)),
+    Kind("no power of two", asked(OTHERS, 3, 8), ("small tensors", "large tensors"), 16),
+    Kind("any wire", asked(POWERS + OTHERS, 3, 6, wires=True), ("no power of two",), 40),
 )
 
-
-def _called(fn: Any, comm: Comm, question: Question) -> Any:
-    return fn(*question)
-
-
 EXERCISES = (
-    Exercise(
-        "20.choose",
-        "choose(p, n, wire)",
-        (
-            Property(NAMED, KINDS[0][1][:1], a_name),
-            *(Property(name, cases, the_fastest, after) for name, cases, after in KINDS),
-        ),
-        (),
-        _called,
-    ),
+    Exercise("20.choose", "choose(p, n, wire)", CHOICE.properties("one of the three", KINDS), (), fastest.asked),
 )

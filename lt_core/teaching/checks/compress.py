@@ -7,9 +7,8 @@ pick(p, wire, seconds) -> name               "dense", "top-k" or "PowerSGD"
 
 from __future__ import annotations
 
-from lt_core.teaching.checks import compress_memory, compress_pick, compress_top_k
+from lt_core.teaching.checks import compress_memory, compress_pick, compress_top_k, fastest
 from lt_core.teaching.checks.compress_memory import small, steps
-from lt_core.teaching.checks.compress_pick import asked
 from lt_core.teaching.checks.compress_top_k import K, alike, apart, below_zero, ties
 from lt_core.teaching.checks.counts import made_of_exchanges
 from lt_core.teaching.checks.exercise import Case, Exercise, Make, Property
@@ -28,15 +27,6 @@ BACK, ONCE, ADDED, KEPT = "returns what was sent", "one message a step", "what w
 RESULT = "returns a tensor like x"
 SEVERAL = tuple(Case(p, 5 * p + K, apart) for p in (2, 3, 4))
 SHARED = tuple(Case(p, 5 * p + K, alike) for p in (2, 3, 4))
-
-NAMED, SLOW = "one of the three", "a slow wire"
-SPEEDS = (1e7, 1.25e7, 3e7)
-PICKS = (
-    (SLOW, asked((2, 3, 4), SPEEDS, 0.0, 0.001), (NAMED,)),
-    ("many ranks", asked((32, 64, 128), SPEEDS, 0.0, 0.001), (NAMED,)),
-    ("a fast wire", asked((2, 4, 8), (1e10, 4e10), 0.0, 0.004), (NAMED,)),
-    ("a long way", asked((4, 8), (1.25e8,), 0.02, 0.001), (SLOW, "many ranks", "a fast wire")),
-)
 
 EXERCISES = (
     Exercise(
@@ -92,17 +82,5 @@ EXERCISES = (
         (*SEVERAL, SHARED[0]),
         lambda fn, comm, x: fn(comm, x, K),
     ),
-    Exercise(
-        "32.pick",
-        "pick(p, wire, seconds)",
-        (
-            Property(NAMED, (Case(1, 1, PICKS[0][1], "a question"),), compress_pick.a_name),
-            *(
-                Property(name, tuple(Case(1, k, make, name) for k in range(1, 9)), compress_pick.the_fastest, after)
-                for name, make, after in PICKS
-            ),
-        ),
-        (),
-        compress_pick.called,
-    ),
+    Exercise("32.pick", "pick(p, wire, seconds)", compress_pick.PROPERTIES, (), fastest.asked),
 )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lt_core.base.cluster import Wire
 from lt_core.comm.comm import Comm
-from lt_core.teaching.checks.compress_pick import NAMES, whole_s
+from lt_core.teaching.checks.compress_pick import CHOICE
 
 Tensors = dict[str, Tensor]
 Send = Callable[[Tensors], Tensors]
@@ -63,7 +63,7 @@ def round_the_ring(comm: Comm, x: Tensor, k: int) -> Tensor:
 
 def pick(p: int, wire: Wire, seconds: Mapping[str, float]) -> str:
     """The laws, compared."""
-    return min(NAMES, key=lambda name: whole_s(name, (p, wire, seconds)))
+    return str(CHOICE.of((p, wire, seconds)))
 
 
 def by_hand(p: int, wire: Wire, seconds: Mapping[str, float]) -> str:

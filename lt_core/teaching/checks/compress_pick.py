@@ -1,23 +1,19 @@
 """What is asked of a choice: pick(p, wire, seconds) names the fastest of three ways to send 420,480 gradients.
 
-Right is whatever takes at most 1 % longer than the fastest. seconds: what each way computes beside the wire.
+seconds: what each way computes beside the wire.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
 from lt_core.base.cluster import Wire
-from lt_core.base.units import seconds_text
-from lt_core.comm.comm import Comm
-from lt_core.teaching.checks.exercise import Make, Run
+from lt_core.teaching.checks.exercise import Make
+from lt_core.teaching.checks.fastest import Fastest, Kind
 
 ELEMENTS, TOP, FACTORS = 420_480, 4_205, 24_064  # of pocket: all, 1 % of them, both factors of rank 2 and the vectors
-NAMES = ("dense", "top-k", "PowerSGD")
-NEAR = 1.01
 Question = tuple[int, Wire, Mapping[str, float]]
 
 
@@ -38,6 +34,12 @@ def whole_s(name: str, question: Question) -> float:
     return on_the_wire_s(name, p, wire) + seconds[name]
 
 
+def words(question: Question) -> str:
+    """Ranks and wire."""
+    p, wire, _ = question
+    return f"{p} ranks, {wire}"
+
+
 def asked(ranks: tuple[int, ...], bytes_per_s: tuple[float, ...], latency_s: float, own_s: float) -> Make:
     """A question: one of these ranks, of these wires; own_s: what a compressor computes."""
 
@@ -50,27 +52,13 @@ def asked(ranks: tuple[int, ...], bytes_per_s: tuple[float, ...], latency_s: flo
     return made
 
 
-def a_name(run: Run) -> str:
-    """A judge: one of the three came back."""
-    value = run.values()[0]
-    if isinstance(value, str) and value in NAMES:
-        return ""
-    return f"{run.case}: it returned {value!r:.40}; one of {', '.join(map(repr, NAMES))} is wanted"
-
-
-def the_fastest(run: Run) -> str:
-    """A judge: nothing is more than 1 % faster."""
-    if wrong := a_name(run):
-        return wrong
-    name, question = run.values()[0], run.given[0]
-    best = min(NAMES, key=lambda one: whole_s(one, question))
-    if whole_s(name, question) <= NEAR * whole_s(best, question):
-        return ""
-    p, wire, _ = question
-    told = [f"{one} {seconds_text(whole_s(one, question))}" for one in (name, best)]
-    return f"{run.case}: {p} ranks, {wire}: you say {told[0]}; {told[1]}"
-
-
-def called(fn: Any, comm: Comm, question: Question) -> Any:
-    """The learner's choice."""
-    return fn(*question)
+SLOW, MANY, FAST = "a slow wire", "many ranks", "a fast wire"
+SPEEDS = (1e7, 1.25e7, 3e7)
+KINDS = (
+    Kind(SLOW, asked((2, 3, 4), SPEEDS, 0.0, 0.001)),
+    Kind(MANY, asked((32, 64, 128), SPEEDS, 0.0, 0.001)),
+    Kind(FAST, asked((2, 4, 8), (1e10, 4e10), 0.0, 0.004)),
+    Kind("a long way", asked((4, 8), (1.25e8,), 0.02, 0.001), (SLOW, MANY, FAST)),
+)
+CHOICE = Fastest(("dense", "top-k", "PowerSGD"), whole_s, words)
+PROPERTIES = CHOICE.properties("one of the three", KINDS)

@@ -14,7 +14,7 @@ from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate import overlapped
 from lt_core.data_parallel.replicate.buckets import bucket_elements, in_backward_order
 from lt_core.data_parallel.replicate.roll import call_roll
-from lt_core.teaching.checks.replicas_pick import CHOICES, Question, seconds
+from lt_core.teaching.checks.replicas_pick import CHOICE, CHOICES, Question
 
 
 def used_anywhere(comm: Comm, model: nn.Module) -> list[nn.Parameter]:
@@ -122,7 +122,7 @@ def by_the_project(model: nn.Module, comm: Comm) -> Callable[[], None]:
 
 def pick(elements: Sequence[int], backward_s: float, p: int, wire: Wire) -> int:
     """The law of each choice."""
-    return min(CHOICES, key=lambda nbytes: seconds(nbytes, Question(elements, backward_s, p, wire)))
+    return int(CHOICE.of(Question(elements, backward_s, p, wire)))
 
 
 def pick_step_by_step(elements: Sequence[int], backward_s: float, p: int, wire: Wire) -> int:
