@@ -12,6 +12,7 @@
 | courses | a number against time, a line a way of doing it | values by time |
 | curves | seconds against bytes, a line a way of doing it | seconds by bytes |
 | crossover | many laws over bytes, the fastest among them, dots of runs | seconds by bytes, stretches |
+| winner_map | who wins where, a letter a winner | the winner by case and bytes |
 | compression | error against bytes, a letter a method | Point a method |
 | guess | a guess as a dashed line across any of them | Figure |
 | explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
@@ -30,6 +31,7 @@ from lt_core.views.guess import with_guess
 from lt_core.views.show import Figure, show, to_html
 from lt_core.views.staleness import version_strip
 from lt_core.views.stepper import stepper, steps
+from lt_core.views.winner_map import winner_map
 from lt_core.views.wires import wires
 from lt_core.views.witnesses import Three, witnesses
 
@@ -49,6 +51,7 @@ __all__ = [
     "steps",
     "to_html",
     "version_strip",
+    "winner_map",
     "wires",
     "with_guess",
     "witnesses",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text, seconds_text
-from lt_core.views.curves import Line, same_bytes
+from lt_core.views.curves import Line, said_of, same_bytes
 from lt_core.views.show import Figure
 from lt_core.views.style import (
     AXIS,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, INK, AXIS)
+PATTERNS = (*DASHES, "longdash", "longdashdot", "2px,7px", "14px,3px,3px,3px,3px,3px")  # no two lines alike in grey
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 ABOVE, BELOW = 104, 128  # pixels: room for the names of stretches in two rows, and for a legend in three
 
@@ -69,7 +70,7 @@ def crossover(
     fig.update_yaxes(**seconds_ticks(floor(log10(min(values))), ceil(log10(max(values)))), showgrid=True)
     fig.update_layout(margin_t=ABOVE, margin_b=BELOW)
     exact = " ".join([f"{title}.", _who(fastest), *_ends(lines, sizes)])
-    return Figure(titled(fig, title, under), exact, _measured(measured), _rows(lines, sizes))
+    return Figure(titled(fig, title, under), exact, said_of(measured), _rows(lines, sizes))
 
 
 def _draw(lines: Mapping[str, Line], dots: Mapping[str, Line]) -> go.Figure:
@@ -77,7 +78,7 @@ def _draw(lines: Mapping[str, Line], dots: Mapping[str, Line]) -> go.Figure:
 
     fig = go.Figure()
     for k, (name, line) in enumerate(lines.items()):
-        look = {"color": COLOURS[k], "width": 2, "dash": DASHES[k % len(DASHES)]}
+        look = {"color": COLOURS[k], "width": 2, "dash": PATTERNS[k]}
         hover = [f"{name}: {bytes_text(n)} in {seconds_text(v)}" for n, v in line.items()]
         shown = {"showlegend": False} if name in dots else {"name": escaped(name)}
         fig.add_scatter(
@@ -140,11 +141,6 @@ def _ends(lines: Mapping[str, Line], sizes: Sequence[int]) -> list[str]:
         f"{name}: {seconds_text(line[first])} at {bytes_text(first)}, {seconds_text(line[last])} at {bytes_text(last)}."
         for name, line in lines.items()
     ]
-
-
-def _measured(dots: Mapping[str, Line]) -> str:
-    said = [f"{name} {seconds_text(v)} at {bytes_text(n)}" for name, line in dots.items() for n, v in line.items()]
-    return f"Measured: {', '.join(said)}." if said else ""
 
 
 def _rows(lines: Mapping[str, Line], sizes: Sequence[int]) -> tuple[tuple[str, ...], ...]:

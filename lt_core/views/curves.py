@@ -1,6 +1,6 @@
 """Seconds against bytes on two logarithmic axes: a line a way of doing it, each named at its end; where two cross.
 
-10 s |          . star        a diamond at `at`: where you are
+10 s |          . star        a diamond at `at`: where you are; dots: what was measured
      |     .  '  . ring
 1 ms |_._'__.__'_____
      1 kB        100 MB
@@ -37,24 +37,37 @@ if TYPE_CHECKING:
 
 Line = Mapping[int, float]  # seconds by bytes
 COLOURS = ((BLUE, BLUE), (ORANGE, BROWN), (GREEN, GREEN), (PURPLE, INK))  # of a line, and of its name on white
+SHAPES = ("circle", "square", "triangle-up", "cross")  # of dots
 NAME, APART = 8.0, 0.07  # pixels of a letter, so that names find room beside the axes; of the axis, between two names
 
 
-def curves(lines: Mapping[str, Line], *, title: str, under: str, at: int = 0) -> Figure:
-    """The picture of up to four lines over the same bytes. at: the bytes at which each line gets a mark.
+def curves(
+    lines: Mapping[str, Line],
+    *,
+    title: str,
+    under: str,
+    at: int | Mapping[str, int] = 0,
+    dots: Mapping[str, Line] | None = None,
+    x: str = "bytes of the tensor",
+) -> Figure:
+    """The picture of up to four lines over the same bytes. at: the bytes where lines get a mark, all or each its own.
 
-    Errors: no line, more than four, lines that are not over the same bytes, a value that is not above 0.
+    dots: seconds by bytes that were measured, of any of the lines.  x: what the bytes are of. Errors: no line, more
+    than four, lines that are not over the same bytes, a value that is not above 0, a mark or dots where no line is.
     """
-    sizes = _checked(lines, at)
-    low, high = (log10(end(end(line.values()) for line in lines.values())) for end in (min, max))
+    marks = {name: at for name in lines if at} if isinstance(at, int) else dict(at)
+    sizes, measured = _checked(lines, marks, dots or {}), dots or {}
+    values = [v for line in (*lines.values(), *measured.values()) for v in line.values()]
+    low, high = log10(min(values)), log10(max(values))
     heights = apart({name: log10(line[sizes[-1]]) for name, line in lines.items()}, high - low)
-    fig = sized(_draw(lines, sizes, at, heights), CURVES)
-    fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text="bytes of the tensor")
-    fig.update_yaxes(**seconds_ticks(floor(low), ceil(high)), showgrid=True)
+    fig = sized(_draw(lines, sizes, marks, heights), CURVES)
+    _dot(fig, lines, measured)
+    fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text=x)
+    digits = (1,) if high - low > 2 else (1, 2, 5)
+    fig.update_yaxes(**seconds_ticks(floor(low), ceil(high), digits), showgrid=True)
     fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
-    return Figure(
-        titled(fig, title, under), " ".join([f"{title}.", *_words(lines, sizes, at)]), rows=_rows(lines, sizes)
-    )
+    words = " ".join([f"{title}.", *_words(lines, sizes, marks)])
+    return Figure(titled(fig, title, under), words, said_of(measured), _rows(lines, sizes))
 
 
 def apart(ends: Mapping[str, float], span: float) -> dict[str, float]:
@@ -76,12 +89,16 @@ def crossings(one: Line, other: Line) -> list[int]:
     return found
 
 
-def _checked(lines: Mapping[str, Line], at: int) -> list[int]:
+def _checked(lines: Mapping[str, Line], marks: Mapping[str, int], dots: Mapping[str, Line]) -> list[int]:
     if not 1 <= len(lines) <= len(DASHES):
         raise UserError("curves that can be told apart", f"{len(lines)} lines", f"1 to {len(DASHES)}")
     sizes = same_bytes(lines)
-    if at and at not in sizes:
-        raise UserError("at is none of the bytes", at, f"one of {', '.join(f'{n:,}' for n in sizes)}")
+    for name in (*marks, *dots):
+        if name not in lines:
+            raise UserError(f"{name} has no line in this picture", expected=f"one of {', '.join(lines)}")
+    for at in marks.values():
+        if at not in sizes:
+            raise UserError("at is none of the bytes", at, f"one of {', '.join(f'{n:,}' for n in sizes)}")
     return sizes
 
 
@@ -96,7 +113,9 @@ def same_bytes(lines: Mapping[str, Line]) -> list[int]:
     return sizes
 
 
-def _draw(lines: Mapping[str, Line], sizes: Sequence[int], at: int, heights: Mapping[str, float]) -> go.Figure:
+def _draw(
+    lines: Mapping[str, Line], sizes: Sequence[int], marks: Mapping[str, int], heights: Mapping[str, float]
+) -> go.Figure:
     import plotly.graph_objects as go
 
     fig = go.Figure()
@@ -104,20 +123,37 @@ def _draw(lines: Mapping[str, Line], sizes: Sequence[int], at: int, heights: Map
         hover = [f"{name}: {bytes_text(n)} in {seconds_text(line[n])}" for n in sizes]
         look = {"mode": "lines", "line": {"color": colour, "width": 3, "dash": dash}}
         fig.add_scatter(x=sizes, y=[line[n] for n in sizes], name=escaped(name), text=hover, hoverinfo="text", **look)
-        end = {"x": log10(sizes[-1]), "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
+        aside = 14 if marks.get(name) == sizes[-1] else 6  # beside its own mark
+        end = {"x": log10(sizes[-1]), "y": heights[name], "xanchor": "left", "xshift": aside, "showarrow": False}
         fig.add_annotation(text=escaped(name), font={"size": 13, "color": text}, **end)
-    if at:
+    if marks:
         mark = {"symbol": "diamond-open", "size": 12, "color": INK, "line": {"width": 2}}
-        y = [line[at] for line in lines.values()]
-        fig.add_scatter(x=[at] * len(y), y=y, mode="markers", marker=mark, hoverinfo="skip", cliponaxis=False)
+        x, y = list(marks.values()), [lines[name][n] for name, n in marks.items()]
+        fig.add_scatter(x=x, y=y, mode="markers", marker=mark, hoverinfo="skip", cliponaxis=False)
     return fig
 
 
-def _words(lines: Mapping[str, Line], sizes: Sequence[int], at: int) -> list[str]:
+def _dot(fig: go.Figure, lines: Mapping[str, Line], dots: Mapping[str, Line]) -> None:
+    for name, (colour, _), shape in zip(lines, COLOURS, SHAPES):
+        if ran := dots.get(name, {}):
+            hover = [f"{name}, measured: {bytes_text(n)} in {seconds_text(v)}" for n, v in ran.items()]
+            mark = {"symbol": shape, "size": 10, "color": colour, "line": {"color": INK, "width": 1}}
+            x, y = list(ran), list(ran.values())
+            fig.add_scatter(x=x, y=y, text=hover, hoverinfo="text", mode="markers", marker=mark, cliponaxis=False)
+
+
+def said_of(dots: Mapping[str, Line]) -> str:
+    """What was measured, in words; nothing where nothing was."""
+    said = [f"{name} {seconds_text(v)} at {bytes_text(n)}" for name, line in dots.items() for n, v in line.items()]
+    return f"Measured: {', '.join(said)}." if said else ""
+
+
+def _words(lines: Mapping[str, Line], sizes: Sequence[int], marks: Mapping[str, int]) -> list[str]:
     first, last = sizes[0], sizes[-1]
     said = []
     for name, line in lines.items():
-        here = f", {seconds_text(line[at])} at {bytes_text(at)}" if at not in (0, first, last) else ""
+        at = marks.get(name, first)
+        here = f", {seconds_text(line[at])} at {bytes_text(at)}" if at not in (first, last) else ""
         ends = f"{seconds_text(line[first])} at {bytes_text(first)}, {seconds_text(line[last])} at {bytes_text(last)}"
         said.append(f"{name}: {ends}{here}.")
     for (one, first_line), (other, second_line) in combinations(lines.items(), 2):

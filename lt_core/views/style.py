@@ -10,6 +10,7 @@ Ito 2008. The template is given to our own figures; the user's default is not to
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -137,7 +138,10 @@ def bytes_ticks(lowest: int, highest: int) -> dict[str, Any]:
     return {"type": "log", "tickvals": values, "ticktext": [bytes_text(v) for v in values], "minor_ticks": ""}
 
 
-def seconds_ticks(lowest: int, highest: int) -> dict[str, Any]:
-    """A log axis from 10**lowest to 10**highest seconds: decades only, with their unit: 10 us, 100 us, 1 ms."""
-    values = [10.0**k for k in range(lowest, highest + 1)]
+def seconds_ticks(lowest: int, highest: int, digits: Sequence[int] = (1,)) -> dict[str, Any]:
+    """A log axis from 10**lowest to 10**highest seconds, with their unit: 10 us, 100 us, 1 ms.
+
+    digits: decades only, or (1, 2, 5) where these would be a tick or two.
+    """
+    values = [digit * 10.0**k for k in range(lowest, highest + 1) for digit in digits]
     return {"type": "log", "tickvals": values, "ticktext": [seconds_text(v) for v in values], "minor_ticks": ""}

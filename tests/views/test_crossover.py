@@ -25,6 +25,12 @@ def test_each_law_has_its_colour_dash_and_place_in_the_legend():
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
 
 
+def test_no_two_of_eight_laws_look_alike_without_colour():
+    lines = {str(k): {n: v * (k + 1) for n, v in RING.items()} for k in range(8)}
+    shown = [t for t in chart(lines, [(0, "0")]).figure.data if t.showlegend is not False]
+    assert len({t.line.dash for t in shown}) == 8
+
+
 def test_the_fastest_is_a_band_with_its_name_above():
     figure = chart().figure
     first, second = (t for t in figure.data if t.opacity)

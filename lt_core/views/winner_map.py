@@ -1,0 +1,97 @@
+"""Who wins where: a letter a winner, a row a case, bytes to the right.
+
+8 ranks | A  A  A  B  B  B        A recursive doubling    each winner has a colour and a letter, so that
+7 ranks | A  A  A  A  C  C        B halving-doubling      the map reads without colour
+        +-----------------        C ring
+          1 kB      100 MB
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+from lt_core.base.errors import UserError
+from lt_core.base.units import bytes_text
+from lt_core.views.show import Figure
+from lt_core.views.style import BOTTOM, INK, TOP, escaped, sized, titled
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Row = Mapping[int, str]  # the winner by bytes
+TINTS = ("#86BCEB", "#F5C25B", "#3FA07E", "#F6DDE8", "#FFFFFF", "#CBD2D9", "#A9BACA", "#D3E8F8")
+ROW, LEGEND_ROW = 30, 22  # pixels
+
+
+def winner_map(rows: Mapping[str, Row], *, title: str, under: str, x: str = "bytes of the tensor") -> Figure:
+    """The map of up to eight winners: of each row, such as "8 ranks", the winner by bytes. x: what the bytes are of.
+
+    Errors: no row, rows that are not over the same bytes, more winners than colours.
+    """
+    sizes = _checked(rows)
+    letters = dict(zip(_winners(rows), ascii_uppercase))
+    below = BOTTOM + LEGEND_ROW * (1 + len(letters) // 4)
+    fig = sized(_draw(rows, sizes, letters), TOP + below + ROW * len(rows))
+    decades = [n for n in sizes if str(n).strip("0") == "1"]
+    fig.update_xaxes(tickvals=[sizes.index(n) for n in decades], ticktext=[bytes_text(n) for n in decades])
+    fig.update_xaxes(title_text=x, showgrid=False, fixedrange=True)
+    fig.update_yaxes(autorange="reversed", showgrid=False, ticks="", fixedrange=True)
+    fig.update_layout(margin_b=below)
+    words = " ".join([f"{title}.", *(f"{name}: {_stretches(row)}." for name, row in rows.items())])
+    return Figure(titled(fig, title, under), words, rows=_table(rows, sizes))
+
+
+def _checked(rows: Mapping[str, Row]) -> list[int]:
+    if not rows:
+        raise UserError("a map of nothing", "no row", "at least one")
+    sizes = sorted(next(iter(rows.values())))
+    for name, row in rows.items():
+        if sorted(row) != sizes or not sizes:
+            raise UserError(f"{name} is not over the same bytes", sorted(row), sizes or "at least one size")
+    if len(_winners(rows)) > len(TINTS):
+        raise UserError("winners that can be told apart", f"{len(_winners(rows))} of them", f"at most {len(TINTS)}")
+    return sizes
+
+
+def _winners(rows: Mapping[str, Row]) -> list[str]:
+    """All winners, in the order in which one meets them."""
+    return list(dict.fromkeys(row[n] for row in rows.values() for n in sorted(row)))
+
+
+def _draw(rows: Mapping[str, Row], sizes: Sequence[int], letters: Mapping[str, str]) -> go.Figure:
+    import plotly.graph_objects as go
+
+    fig = go.Figure()
+    places = {name: k for k, name in enumerate(letters)}
+    fig.add_heatmap(
+        z=[[places[row[n]] for n in sizes] for row in rows.values()],
+        y=[escaped(name) for name in rows],
+        text=[[letters[row[n]] for n in sizes] for row in rows.values()],
+        texttemplate="%{text}",
+        textfont={"size": 13, "color": INK, "weight": 600},
+        hovertext=[[escaped(f"{name}, {bytes_text(n)}: {row[n]}") for n in sizes] for name, row in rows.items()],
+        hoverinfo="text", colorscale=_steps(), zmin=-0.5, zmax=len(TINTS) - 0.5, showscale=False, xgap=1, ygap=1,
+    )  # fmt: skip
+    for name, letter in letters.items():
+        mark = {"symbol": "square", "size": 14, "color": TINTS[places[name]], "line": {"color": INK, "width": 1}}
+        fig.add_scatter(x=[None], y=[None], mode="markers", marker=mark, name=escaped(f"{letter} {name}"))
+    return fig.update_layout(showlegend=True)
+
+
+def _steps() -> list[list[float | str]]:
+    """A colour scale without passage: from k to k + 1 all is the colour k."""
+    ends = [(k / len(TINTS), (k + 1) / len(TINTS), tint) for k, tint in enumerate(TINTS)]
+    return [[end, tint] for low, high, tint in ends for end in (low, high)]
+
+
+def _stretches(row: Row) -> str:
+    """`recursive doubling, from 32 kB on ring`."""
+    (first, _), *others = [(name, min(sizes)) for name, sizes in groupby(sorted(row), key=lambda n: row[n])]
+    return ", ".join([first, *(f"from {bytes_text(start)} on {name}" for name, start in others)])
+
+
+def _table(rows: Mapping[str, Row], sizes: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    return (("", *map(bytes_text, sizes)), *((name, *(row[n] for n in sizes)) for name, row in rows.items()))

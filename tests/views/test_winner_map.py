@@ -1,0 +1,66 @@
+"""A map of winners: each has a letter and a colour of its own, and the words say where the winner changes."""
+
+import pytest
+
+from lt_core.base.errors import UserError
+from lt_core.views import winner_map
+from lt_core.views.winner_map import TINTS
+
+ROWS = {
+    "7 ranks": {1000: "doubling", 3162: "ring", 10_000: "ring"},
+    "8 ranks": {1000: "doubling", 3162: "doubling", 10_000: "halving"},
+}
+
+
+def chart(rows=ROWS):
+    return winner_map(rows, title="Seven is not eight", under="office, by law")
+
+
+def test_a_cell_has_its_winner_s_letter_and_colour_and_the_legend_says_whose():
+    heat, *legend = chart().figure.data
+    assert [list(row) for row in heat.text] == [["A", "B", "B"], ["A", "A", "C"]]
+    assert [list(row) for row in heat.z] == [[0, 1, 1], [0, 0, 2]]
+    assert list(heat.y) == ["7 ranks", "8 ranks"]
+    assert [(t.name, t.marker.color) for t in legend] == [
+        ("A doubling", TINTS[0]), ("B ring", TINTS[1]), ("C halving", TINTS[2])
+    ]  # fmt: skip
+
+
+def test_a_winner_s_number_falls_into_its_own_colour():
+    heat = chart().figure.data[0]
+    for k, tint in enumerate(TINTS):
+        place = (k - heat.zmin) / (heat.zmax - heat.zmin)
+        below = [colour for end, colour in heat.colorscale if end <= place][-1]
+        above = [colour for end, colour in heat.colorscale if end >= place][0]
+        assert below == above == tint
+
+
+def test_only_decades_are_named():
+    axis = chart().figure.layout.xaxis
+    assert (list(axis.tickvals), list(axis.ticktext)) == ([0, 2], ["1 kB", "10 kB"])
+
+
+def test_words_and_table_say_where_the_winner_changes():
+    figure = chart()
+    assert figure.words == (
+        "Seven is not eight. 7 ranks: doubling, from 3.16 kB on ring. 8 ranks: doubling, from 10 kB on halving."
+    )
+    assert figure.rows[:2] == (("", "1 kB", "3.16 kB", "10 kB"), ("7 ranks", "doubling", "ring", "ring"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ({}, "a map of nothing; got no row; expected at least one"),
+        ({"2 ranks": {}}, "2 ranks is not over the same bytes; got []; expected at least one size"),
+        ({**ROWS, "9 ranks": {1: "ring"}}, "9 ranks is not over the same bytes; got [1]; expected [1000, 3162, 10000]"),
+        (
+            {"2 ranks": {n: str(n) for n in range(1, 10)}},
+            "winners that can be told apart; got 9 of them; expected at most 8",
+        ),
+    ],
+)
+def test_what_it_refuses(rows, words):
+    with pytest.raises(UserError) as caught:
+        chart(rows)
+    assert str(caught.value) == words
