@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from lt_core.base.cluster import Wire
+from lt_core.base.errors import UserError
 from lt_core.base.units import bounds
 from lt_core.collectives import basic, double_tree, doubling, halving, hierarchical, naive, ring, run, torus, tree
 from lt_core.collectives.checks import units
@@ -65,6 +66,22 @@ COSTS = {  # binary fractions, so that sums are exact
 }
 LOGARITHMIC = ("tree", "doubling", "halving")  # their sums are trees of ceil(log2 p) levels
 LARGE = [(65537, torch.float64), (65537, torch.int64), (65537, torch.bfloat16)]
+
+
+@each_case
+def test_one_rank_has_nothing_to_do(case):
+    laws = case.laws
+    assert laws.schedule(1).lanes == ((),)
+    assert laws.law_seconds(1, 10**6, *COSTS["all"]) == laws.law_rounds(1) == 0
+    assert laws.law_bytes(1, 10, 8, 0) == laws.law_messages(1, 10, 0) == 0
+
+
+@each_case
+@pytest.mark.parametrize("size", [0, -3])
+def test_no_ranks_are_refused(case, size):
+    name = case.laws.schedule(1).name
+    with pytest.raises(UserError, match=f"^{name} needs ranks; got {size} ranks; expected at least 1$"):
+        case.laws.schedule(size)
 
 
 @each_case

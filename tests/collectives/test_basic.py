@@ -49,13 +49,10 @@ def test_a_gather_is_its_mirror():
 
 
 @pytest.mark.parametrize("star", [BROADCAST, REDUCE, SCATTER, GATHER], ids=lambda star: star.name)
-def test_bad_roots_and_sizes_are_refused(star):
-    with pytest.raises(UserError, match=f"{star.name} needs ranks; got 0 ranks; expected at least 1"):
-        star.schedule(0)
+def test_bad_roots_are_refused(star):
     for root in (-1, 3):
         with pytest.raises(UserError, match=f"{star.name} has no root {root}; expected a rank .* 0 to 2"):
             star.schedule(3, root)
-    assert star.schedule(1).lanes == ((),)
 
 
 @pytest.mark.parametrize("star", [BROADCAST, REDUCE, SCATTER, GATHER], ids=lambda star: star.name)

@@ -14,12 +14,6 @@ SIZES = [*range(1, 18), 31, 32, 33, 100]
 each_size = pytest.mark.parametrize("size", SIZES)
 
 
-def test_one_rank_has_nothing_to_do():
-    assert double_tree.schedule(1).lanes == ((),)
-    assert double_tree.law_seconds(1, 10**6, OFFICE) == double_tree.law_bytes(1, 10, 8, 0) == 0
-    assert double_tree.law_rounds(1) == double_tree.law_messages(1, 10, 0) == 0
-
-
 def test_two_ranks_give_each_other_a_half():
     assert double_tree.schedule(2, pieces=1).check().grid() == (
         "0: 0SEND0>1+1ADD0<1 1SEND1>1+0COPY1<1\n"  #
@@ -127,12 +121,6 @@ def test_the_best_number_of_pieces(nbytes):
     best = double_tree.best_pieces(16, nbytes, OFFICE)
     seconds = [double_tree.law_seconds(16, nbytes, OFFICE, pieces=pieces) for pieces in range(1, double_tree.MOST + 1)]
     assert double_tree.law_seconds(16, nbytes, OFFICE, pieces=best) == min(seconds)
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"double tree needs ranks; got {size} ranks; expected at least 1"):
-        double_tree.schedule(size)
 
 
 @pytest.mark.parametrize("pieces", [0, -1])

@@ -3,13 +3,7 @@
 import pytest
 
 from lt_core.base.cluster import OFFICE
-from lt_core.base.errors import UserError
 from lt_core.collectives import doubling, ring
-
-
-def test_one_rank_has_nothing_to_do():
-    assert doubling.schedule(1).lanes == ((),)
-    assert doubling.law_seconds(1, 10**6, OFFICE) == doubling.law_bytes(1, 10, 8, 0) == doubling.law_rounds(1) == 0
 
 
 def test_four_ranks_meet_twice():
@@ -58,9 +52,3 @@ def test_on_eight_ranks_of_the_office_it_beats_the_ring_below_110_000_bytes():
     assert doubling.law_seconds(8, 110_000, OFFICE) == pytest.approx(ring.law_seconds(8, 110_000, OFFICE))
     assert doubling.law_seconds(8, 109_000, OFFICE) < ring.law_seconds(8, 109_000, OFFICE)
     assert doubling.law_seconds(8, 10**8, OFFICE) == pytest.approx(2.4, rel=1e-3)
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"recursive doubling needs ranks; got {size} ranks; expected at least 1"):
-        doubling.schedule(size)

@@ -3,16 +3,8 @@
 import pytest
 
 from lt_core.base.cluster import OFFICE, Wire
-from lt_core.base.errors import UserError
 from lt_core.collectives import halving, ring
 from lt_core.collectives.rounds import ADD, COPY
-
-
-def test_one_rank_has_nothing_to_do():
-    assert halving.schedule(1).lanes == ((),)
-    assert (
-        halving.law_seconds(1, 10**6, OFFICE) == halving.law_bytes(1, 10, 8, 0) == halving.law_messages(1, 10, 0) == 0
-    )
 
 
 def test_two_ranks_swap_halves_as_in_the_ring():
@@ -77,9 +69,3 @@ def test_who_stands_aside_costs_two_whole_tensors():
     more_s = halving.law_seconds(6, 10**6, OFFICE) - halving.law_seconds(4, 10**6, OFFICE)
     assert more_s == pytest.approx(2 * OFFICE.seconds(10**6))
     assert [halving.law_bytes(6, 8, 1, rank) for rank in range(6)] == [20, 8, 20, 8, 12, 12]
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"halving-doubling needs ranks; got {size} ranks; expected at least 1"):
-        halving.schedule(size)

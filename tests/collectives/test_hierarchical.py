@@ -10,11 +10,6 @@ from lt_core.engine.simulate import simulate
 from tests.witnesses import by_simulation, seconds_by_simulation
 
 
-def test_one_rank_has_nothing_to_do():
-    assert hierarchical.schedule(1).lanes == ((),)
-    assert hierarchical.law_seconds(1, 10**6, OFFICE) == hierarchical.law_bytes(1, 10, 8, 0) == 0
-
-
 def test_two_groups_of_two():
     assert (
         hierarchical.schedule(4).check().grid()
@@ -90,9 +85,3 @@ def test_ranks_that_do_not_factor_are_refused(size, group):
 @pytest.mark.parametrize("size", [2, 3, 5, 7])
 def test_prime_ranks_fall_back_to_the_ring(size):
     assert hierarchical.schedule(size).lanes == ring.schedule(size).lanes
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"hierarchical needs ranks; got {size} ranks; expected at least 1"):
-        hierarchical.schedule(size)

@@ -1,8 +1,5 @@
 """The naive all-reduce, as a drawing, and why nobody uses it: rank 0 is the queue."""
 
-import pytest
-
-from lt_core.base.errors import UserError
 from lt_core.collectives import naive, ring
 from lt_core.engine.costs import Unit
 from lt_core.engine.simulate import simulate
@@ -18,11 +15,6 @@ def test_all_to_rank_0_one_after_the_other_and_back():
     )
 
 
-def test_one_rank_has_nothing_to_do():
-    assert naive.schedule(1).lanes == ((),)
-    assert naive.law_bytes(1, 10, 8, 0) == naive.law_messages(1, 10, 0) == naive.law_rounds(1) == 0
-
-
 def test_rank_0_sends_what_all_others_send_together():
     assert [naive.law_bytes(4, 10, 8, rank) for rank in range(4)] == [240, 80, 80, 80]
     assert [naive.law_messages(4, 10, rank) for rank in range(4)] == [3, 1, 1, 1]
@@ -33,9 +25,3 @@ def test_eight_ranks_and_eight_chunks_take_112_chunk_times_and_the_ring_14():
     per_chunk = Unit(beta=1.0)
     assert simulate(naive.schedule(8), per_chunk).makespan_s() == 112
     assert simulate(ring.schedule(8), per_chunk).makespan_s() == 14
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"naive needs ranks; got {size} ranks; expected at least 1"):
-        naive.schedule(size)

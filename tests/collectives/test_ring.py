@@ -3,13 +3,7 @@
 import pytest
 
 from lt_core.base.cluster import OFFICE, Wire
-from lt_core.base.errors import UserError
 from lt_core.collectives import ring
-
-
-def test_one_rank_has_nothing_to_do():
-    assert ring.schedule(1).lanes == ((),)
-    assert ring.law_seconds(1, 10**6, OFFICE) == ring.law_bytes(1, 10, 8, 0) == ring.law_messages(1, 10, 0) == 0
 
 
 def test_two_ranks_swap_halves():
@@ -68,9 +62,3 @@ def test_seconds_on_a_named_wire():
     assert ring.law_seconds(4, gradient, OFFICE) == pytest.approx(20.2e-3 + 0.6e-3, abs=0.05e-3)
     assert ring.law_seconds(4, gradient, Wire("no latency", 0.0, 1.0)) == 1.5 * gradient
     assert ring.law_seconds(4, 400, Wire("free", 0.0, float("inf")), add_s_per_byte=2.0) == 3 * 100 * 2.0
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"ring needs ranks; got {size} ranks; expected at least 1"):
-        ring.schedule(size)

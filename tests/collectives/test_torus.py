@@ -11,11 +11,6 @@ from lt_core.engine.simulate import simulate
 from tests.witnesses import by_law, by_simulation
 
 
-def test_one_rank_has_nothing_to_do():
-    assert torus.schedule(1).lanes == ((),)
-    assert torus.law_seconds(1, 10**6, OFFICE) == torus.law_bytes(1, 10, 8, 0) == torus.law_messages(1, 10, 0) == 0
-
-
 def test_four_ranks_in_a_square():
     assert (
         torus.schedule(4).check().grid()
@@ -85,9 +80,3 @@ def test_ranks_that_do_not_factor_are_refused(size, columns):
     for ask in (torus.schedule, torus.law_rounds):
         with pytest.raises(UserError, match=text):
             ask(size, columns)
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"torus needs ranks; got {size} ranks; expected at least 1"):
-        torus.schedule(size)

@@ -3,14 +3,8 @@
 import pytest
 
 from lt_core.base.cluster import OFFICE
-from lt_core.base.errors import UserError
 from lt_core.collectives import ring, tree
 from lt_core.collectives.rounds import ADD
-
-
-def test_one_rank_has_nothing_to_do():
-    assert tree.schedule(1).lanes == ((),)
-    assert tree.law_seconds(1, 10**6, OFFICE) == tree.law_bytes(1, 10, 8, 0) == tree.law_messages(1, 10, 0) == 0
 
 
 def test_sums_climb_to_rank_0_and_come_down():
@@ -50,9 +44,3 @@ def test_few_rounds_and_many_bytes():
 def test_faster_than_the_ring_for_small_tensors_only():
     faster = [tree.law_seconds(8, nbytes, OFFICE) < ring.law_seconds(8, nbytes, OFFICE) for nbytes in (10**3, 10**6)]
     assert faster == [True, False]
-
-
-@pytest.mark.parametrize("size", [0, -3])
-def test_no_ranks_are_refused(size):
-    with pytest.raises(UserError, match=f"tree needs ranks; got {size} ranks; expected at least 1"):
-        tree.schedule(size)
