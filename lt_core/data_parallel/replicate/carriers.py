@@ -97,6 +97,13 @@ class Beside:
 
     @torch.no_grad()
     def _reduce(self, bucket: Bucket) -> Landed:
+        used = self._used(bucket)
         start_s, before = perf_counter(), self._comm.traffic.bytes
-        means = self._reducer.reduce(bucket.views, self._comm).mean
+        means = self._reducer.reduce(used, self._comm).mean if used else {}
         return Landed(means, start_s, perf_counter(), self._comm.traffic.bytes - before)
+
+    def _used(self, bucket: Bucket) -> dict[str, Tensor]:
+        """Gradients that some rank has: of others a reducer would send what it remembers, and none would take it."""
+        told = torch.tensor([float(name in bucket.used) for name in bucket.views], device=self._comm.device)
+        self._comm.all_reduce(told)
+        return {name: x for (name, x), ranks in zip(bucket.views.items(), told.tolist()) if ranks}

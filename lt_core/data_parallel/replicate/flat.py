@@ -62,7 +62,7 @@ class Bucket:
 
     def land(self, means: Mapping[str, Tensor], roll: Roll) -> None:
         """`.grad` shows the means of those that were used, and the bucket can be filled again."""
-        for name in [name for name in roll.dense if name in self.parameters]:
+        for name in [name for name in roll.dense if name in self.parameters and name in means]:
             late, mean = self.parameters[name].grad, means[name]
             if roll.scale != 1:
                 mean = mean.mul_(roll.scale)

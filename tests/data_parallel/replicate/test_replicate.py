@@ -6,6 +6,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from lt_core.collectives import Mean, ring
+from lt_core.comm.mesh import mesh
+from lt_core.compression import ErrorFeedback, Half, OneBit, PowerSGD, TopK, deep_gradient_compression
 from lt_core.data_parallel.replicate import bucketed, naive, overlapped
 
 SMALL = 64  # bytes of a bucket: eight doubles
@@ -84,6 +86,35 @@ def test_momentum_and_decay_move_nothing_that_nobody_used(ranks, replicate):
     assert ranks(2).run(momentum_and_decay, replicate) == [[["a.weight", "b.weight"], ["a.weight"]]] * 2
 
 
+MEMORIES = [lambda: ErrorFeedback(TopK(0.5)), lambda: deep_gradient_compression(0.5, momentum=0.5)]
+STEPS = [("ab", 1.0), ("b", 0.125), ("", 1.0), ("ab", 4.0), ("a", 0.0), ("b", 0.0)]  # who is used, times what
+
+
+def waited(comm, way, make):
+    """The gradients after each step, of a model of which half is sent and half waits."""
+    model, found = Two(), []
+    replica = way.replicate(model, comm, make())
+    for names, factor in STEPS:
+        model.zero_grad()
+        model(torch.tensor([[factor * (comm.rank + 1)]], dtype=torch.float64), names).backward()
+        replica.sync()
+        found.append([None if p.grad is None else p.grad.item() for p in model.parameters()])
+    return found, {
+        name: [x.item() for x in kept.values()] for name, kept in replica.state_dict().items() if name in KEPT
+    }
+
+
+KEPT = ("residual", "waiting", "velocity")
+
+
+@pytest.mark.parametrize("make", MEMORIES, ids=["error feedback", "dgc"])
+def test_what_waits_of_a_parameter_stays_until_somebody_uses_it(ranks, make):
+    """A compressor beside the backward sent what it remembered of a layer that nobody used, and nobody took it."""
+    (together, kept), beside = (ranks(2).run(waited, way, make)[0] for way in (bucketed, overlapped))
+    assert (together, kept) == beside
+    assert together[1][0] is None and together[2] == [None, None] and together[4][1] is None
+
+
 class Fails(torch.autograd.Function):
     """A backward that fails when the last layer's gradient is there."""
 
@@ -142,6 +173,30 @@ def thawed(comm, replicate, kind):
 @pytest.mark.parametrize(("kind", "expected"), [("no parameters", []), ("frozen", [None, None, [[1.5, 1.5]], [1.0]])])
 def test_a_model_with_nothing_to_train_at_first(ranks, replicate, kind, expected):
     assert ranks(2).run(thawed, replicate, kind) == [expected] * 2
+
+
+EXACT = [Half, OneBit, PowerSGD, lambda: TopK(1.0)]  # of these numbers
+
+
+def in_rows(comm, ways):
+    row, found = mesh(comm, dp=2, tp=2).dp, []
+    for replicate in ways:
+        model = Two()
+        model.register_buffer("seen", torch.tensor(comm.rank))
+        model.a.weight.data.fill_(comm.rank)
+        replica = replicate(model, row)
+        model(torch.tensor([[comm.rank + 1.0]], dtype=torch.float64), "ab").backward()
+        replica.sync()
+        replica.close()
+        found.append((model.a.weight.item(), model.seen.item(), *(p.grad.item() for p in model.parameters())))
+    return found
+
+
+def test_rows_of_a_grid_that_do_not_hold_rank_0(ranks):
+    """A root that was meant as a rank of the group was taken for one of the world: no start, no mean, and no error."""
+    compressed = [lambda model, row, make=make: bucketed.replicate(model, row, make()) for make in EXACT]
+    everyone = ranks(4).run(in_rows, [*WAYS.values(), *compressed])
+    assert everyone == [[(rank % 2, rank % 2, *[rank % 2 + 2.0] * 2)] * (len(WAYS) + len(EXACT)) for rank in range(4)]
 
 
 class Odd(nn.Module):
