@@ -23,7 +23,8 @@ LIVE = {
 
 def codes(book: NotebookNode) -> list[str]:
     """Return the hash of each code cell as the learner gets it: source, learner's and solution agree in these."""
-    return [digest(blanked(cell)) for cell in book.cells if cell.cell_type == "code"]
+    cells = [cell for cell in book.cells if "teacher" not in cell.metadata.get("tags", [])]
+    return [digest(blanked(cell)) for cell in cells if cell.cell_type == "code"]
 
 
 def learner_faults(book: NotebookNode) -> Iterator[str]:

@@ -77,7 +77,9 @@ def notes(book: NotebookNode) -> str:
     """Return what a teacher reads of a lab: its notes, and each exercise with what is asked, a solution, and hints."""
     title = book.cells[0].source.split("\n")[0].removeprefix("# ")
     told = [
-        re.sub(r"</?details>|<summary>.*?</summary>", "", cell.source).strip()
+        f"\n```python\n{cell.source}\n```"
+        if cell.cell_type == "code"
+        else re.sub(r"</?details>|<summary>.*?</summary>", "", cell.source).strip()
         for cell in book.cells
         if "teacher" in cell.metadata.get("tags", [])
     ]

@@ -14,6 +14,7 @@ beside the notebook.
 | verify, same, sets | the equality badge; how tensors differ; what can be compared |
 | bill, bill_table | four currencies a technique |
 | banner | what a lab runs on |
+| class_chart | a class's machines in one picture, and who wins a ring |
 | script | a saved cell, run as a terminal would |
 | grading/ | `ltlab grade`: learners' notebooks by the same checkers, each in a process of its own |
 | shown | text, and the same in HTML |
@@ -23,6 +24,7 @@ from lt_core.teaching.banner import banner
 from lt_core.teaching.bill import bill
 from lt_core.teaching.calibration import calibration, calibration_figure
 from lt_core.teaching.check import Checked, check
+from lt_core.teaching.class_chart import class_chart, machine_line
 from lt_core.teaching.hint import hint
 from lt_core.teaching.learner import Learner
 from lt_core.teaching.predict import predict
@@ -32,5 +34,5 @@ from lt_core.teaching.verify import Badge, NotTheSame, Purpose, verify
 
 __all__ = [
     "Badge", "Checked", "Learner", "NotTheSame", "Purpose", "banner", "bill", "calibration", "calibration_figure",
-    "check", "guess_of", "hint", "predict", "reveal", "run_script", "verify",
+    "check", "class_chart", "guess_of", "hint", "machine_line", "predict", "reveal", "run_script", "verify",
 ]  # fmt: skip

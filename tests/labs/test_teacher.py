@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 import nbformat
@@ -34,6 +35,9 @@ comm
 
 # %% [markdown] tags=["teacher"]
 # <details><summary>For teachers</summary>Draw three ranks.</details>
+
+# %% tags=["teacher"]
+class_chart(lines)
 '''
 
 
@@ -73,7 +77,9 @@ def test_the_order_of_files_does_not_matter(labs):
 
 def test_notes_have_what_is_asked_a_solution_and_the_hints(labs):
     notes = dict(contents(labs))["NOTES.md"]
-    assert notes.startswith("# For teachers\n\n## 20 - All-reduce: in short\n\nDraw three ranks.\n")
+    assert notes.startswith(
+        "# For teachers\n\n## 20 - All-reduce: in short\n\nDraw three ranks.\n\n```python\nclass_chart(lines)\n```\n"
+    )
     assert "### 20.reduce_scatter: `reduce_scatter(comm, x)`" in notes
     assert "- input untouched\n" in notes and "\n4. In round k you send chunk" in notes
     assert '```python\ndef reduce_scatter(comm, x):\n    """Half a ring."""\n    return half(x)\n```' in notes
@@ -83,7 +89,7 @@ def test_an_assignment_has_a_solution_and_a_locked_check_that_must_pass(labs):
     made = assignment(read(labs / "src" / "20_all_reduce.py"))
     nbformat.validate(made)
     words = {cell.source.split("\n")[0]: cell for cell in made.cells}
-    assert not any("Draw three ranks" in cell.source for cell in made.cells)
+    assert not any(re.search("Draw three ranks|class_chart", cell.source) for cell in made.cells)
     solution, check = words["def reduce_scatter(comm, x):"], words['"""The check."""']
     assert (solution.metadata.nbgrader.solution, solution.metadata.nbgrader.grade) == (True, False)
     assert "### BEGIN SOLUTION" in solution.source

@@ -31,7 +31,7 @@ def test_a_winner_s_number_falls_into_its_own_colour():
     for k, tint in enumerate(TINTS):
         place = (k - heat.zmin) / (heat.zmax - heat.zmin)
         below = [colour for end, colour in heat.colorscale if end <= place][-1]
-        above = [colour for end, colour in heat.colorscale if end >= place][0]
+        above = next(colour for end, colour in heat.colorscale if end >= place)
         assert below == above == tint
 
 
