@@ -1,7 +1,8 @@
 """What takes a bucket to its mean while the backward goes on: the communicator itself, or a thread beside it.
 
 Summed    the communicator's own all-reduce, begun: nobody works on it here until the wait
-Beside    any reducer, on one thread, bucket after bucket, so that the order is the same on all ranks
+Beside    any reducer, on one thread, bucket after bucket, so that the order is the same on all ranks; each after a
+          short roll of its own, of who has which gradient
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lt_core.collectives.reducer import Reducer
 from lt_core.comm import laws
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.flat import Bucket
+from lt_core.data_parallel.replicate.roll import used_by_some
 
 
 class Landed(NamedTuple):
@@ -97,13 +99,8 @@ class Beside:
 
     @torch.no_grad()
     def _reduce(self, bucket: Bucket) -> Landed:
-        used = self._used(bucket)
+        # of others a reducer with memory would send what it remembers, and none would take it
+        used = {name: bucket.views[name] for name in used_by_some(self._comm, bucket.parameters, bucket.used)}
         start_s, before = perf_counter(), self._comm.traffic.bytes
         means = self._reducer.reduce(used, self._comm).mean if used else {}
         return Landed(means, start_s, perf_counter(), self._comm.traffic.bytes - before)
-
-    def _used(self, bucket: Bucket) -> dict[str, Tensor]:
-        """Gradients that some rank has: of others a reducer would send what it remembers, and none would take it."""
-        told = torch.tensor([float(name in bucket.used) for name in bucket.views], device=self._comm.device)
-        self._comm.all_reduce(told)
-        return {name: x for (name, x), ranks in zip(bucket.views.items(), told.tolist()) if ranks}

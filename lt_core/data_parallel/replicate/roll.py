@@ -5,7 +5,7 @@
     rank 1         1      .      .           Without this a rank would wait for a message that another never sends.
     all            2      1      0
 
-Law: 8 (2 + 4 n) bytes for n parameters, through the backend's own all-reduce.
+Law: 8 (2 + 4 n) bytes for n parameters, through the backend's own all-reduce; a bucket's own roll has 8 n.
 """
 
 from __future__ import annotations
@@ -60,6 +60,13 @@ def call_roll(
     comm.all_reduce(told)
     given, total, *counts = told.tolist()
     return _roll(comm.size, list(parameters), given, total, torch.tensor(counts).view(len(rows), -1).tolist())
+
+
+def used_by_some(comm: Comm, names: Collection[str], used: Collection[str]) -> list[str]:
+    """Those of `names` that are `used` on one rank at least: the roll of a bucket that does not wait for the others."""
+    told = torch.tensor([name in used for name in names], dtype=torch.float64, device=comm.device)
+    comm.all_reduce(told)
+    return [name for name, ranks in zip(names, told.tolist()) if ranks]
 
 
 def _roll(size: int, names: list[str], given: float, total: float, counts: list[list[float]]) -> Roll:
