@@ -38,9 +38,9 @@ def steps(count: int, *names: str, dtype: torch.dtype = torch.float64, leave_out
 
 
 def small(random: torch.Generator, size: int, elements: int) -> list[list[Tensors]]:
-    """Half-precision gradients whose small elements vanish beside what has gathered, if that has 16 bits."""
+    """Half-precision gradients whose last bits, all set, vanish beside what has gathered if that has 16 bits."""
     x = torch.full((elements,), 1.0)
-    x[1:] += torch.rand(elements - 1, generator=random) / 512
+    x[1:] += (1 + 2 * torch.randint(4, (elements - 1,), generator=random)) / 1024
     return [[{"w": x.half()}] * 40] * size
 
 
