@@ -16,7 +16,7 @@
 | work | something begun | - |
 | policy, plan | who decides while it runs; what a planner answers | - |
 | collector | Python's garbage collector, held while millions of records are made | - |
-| torch_compat | the one place that asks which torch runs | - |
+| torch_compat | what torch leaves untyped or private | - |
 """
 
 from lt_core.base.action import Action, Op

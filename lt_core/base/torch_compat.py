@@ -1,4 +1,4 @@
-"""The one place that asks which torch runs, so that a version's change is met here and nowhere else."""
+"""What torch leaves untyped or private, so that a version's change is met here and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,14 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
-
-
-def torch_version() -> tuple[int, int]:
-    """(major, minor) of the installed torch."""
-    import torch
-
-    major, minor = torch.__version__.split("+")[0].split(".")[:2]
-    return int(major), int(minor)
 
 
 def timing_event() -> torch.cuda.Event:
