@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from benchmarks.rows import Row, compare, printed
+from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.collectives import Prepared, ring
 from lt_core.comm import Comm, launch
 from lt_core.comm.buffers import allocate, free
@@ -25,7 +25,6 @@ RING, RING_RANKS = (MIB, 4 * MIB, 16 * MIB, 64 * MIB), 2
 SHARED, SHARED_RANKS = (2**10, 2**14, 2**16, 2**18, *RING), (2, 4, 8)
 ROUNDS = 101  # of the ring; over shared memory the more, the less one takes
 GLOO, RAW = "gloo", "raw copy"
-Seconds = dict[str, list[float]]  # of each contender, by round
 
 
 class Contender(NamedTuple):
@@ -40,19 +39,15 @@ def rows() -> Iterator[Row]:
     """The rows, each as soon as it is measured."""
     for nbytes in RING:
         found = slowest(launch(ring_and_gloo, RING_RANKS, nbytes, ROUNDS + 1, backend="gloo"))
-        yield row(f"ring over point-to-point, {RING_RANKS} ranks, {text(nbytes)}", found, "ring", GLOO)
+        case = f"ring over point-to-point, {RING_RANKS} ranks, {text(nbytes)}"
+        yield compare_rounds(BENCH, case, found, "ring", GLOO)
     for size in SHARED_RANKS:
         by_rank = launch(shared_gloo_and_copy, size, SHARED, backend="shared_memory")
         for index, nbytes in enumerate(SHARED):
             found = slowest([of_rank[index] for of_rank in by_rank])
             for way in ("in place", "copied"):
                 for peer in (GLOO, RAW) if nbytes >= MIB else (GLOO,):
-                    yield row(f"all-reduce {way}, {size} ranks, {text(nbytes)}", found, way, peer)
-
-
-def row(case: str, found: Seconds, ours: str, peer: str) -> Row:
-    """Two of the contenders, round by round."""
-    return compare(BENCH, case, iter(found[ours]).__next__, iter(found[peer]).__next__, peer, len(found[ours]) - 1)
+                    yield compare_rounds(BENCH, f"all-reduce {way}, {size} ranks, {text(nbytes)}", found, way, peer)
 
 
 def text(nbytes: int) -> str:
@@ -60,7 +55,7 @@ def text(nbytes: int) -> str:
     return f"{nbytes // MIB} MiB" if nbytes >= MIB else f"{nbytes // 2**10} KiB"
 
 
-def ring_and_gloo(comm: Comm, nbytes: int, rounds: int) -> Seconds:
+def ring_and_gloo(comm: Comm, nbytes: int, rounds: int) -> Rounds:
     """Seconds that each round took on this rank: by our ring, by gloo."""
     x = torch.ones(nbytes // 4)
     ring_sum, group = Prepared(comm, x, ring.schedule(comm.size)), dist.new_group(backend="gloo")
@@ -68,7 +63,7 @@ def ring_and_gloo(comm: Comm, nbytes: int, rounds: int) -> Seconds:
     return in_turns(comm, {"ring": Contender(ring_sum, x), GLOO: gloo}, rounds)
 
 
-def shared_gloo_and_copy(comm: Comm, sizes: tuple[int, ...]) -> list[Seconds]:
+def shared_gloo_and_copy(comm: Comm, sizes: tuple[int, ...]) -> list[Rounds]:
     """For each size the seconds that each round took on this rank, over shared memory and as its peers do."""
     group, found = dist.new_group(backend="gloo"), []
     for nbytes in sizes:
@@ -84,9 +79,9 @@ def shared_gloo_and_copy(comm: Comm, sizes: tuple[int, ...]) -> list[Seconds]:
     return found
 
 
-def in_turns(comm: Comm, contenders: Mapping[str, Contender], rounds: int) -> Seconds:
+def in_turns(comm: Comm, contenders: Mapping[str, Contender], rounds: int) -> Rounds:
     """Seconds by contender and round."""
-    found: Seconds = {name: [] for name in contenders}
+    found: Rounds = {name: [] for name in contenders}
     for number in range(rounds):
         for name in list(contenders)[:: -1 if number % 2 else 1]:
             found[name].append(seconds(comm, contenders[name]))
@@ -102,11 +97,6 @@ def seconds(comm: Comm, contender: Contender) -> float:
     passed_s = perf_counter() - start_s
     assert bool((contender.x == (comm.size if contender.sums else 1)).all())
     return passed_s
-
-
-def slowest(by_rank: list[Seconds]) -> Seconds:
-    """Of each contender, for each round, the seconds of the rank that took longest."""
-    return {name: [max(ranks) for ranks in zip(*(of[name] for of in by_rank), strict=True)] for name in by_rank[0]}
 
 
 def main() -> list[Row]:

@@ -6,9 +6,8 @@ more than one bucket the hook's messages meet in another order on each rank over
 Beside it each compressor alone, on the gradient of one layer (4.2 M elements), against the plain mean on the same wire.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
-from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from benchmarks.rows import Row, compare, printed
+from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.collectives import Mean
 from lt_core.collectives.reducer import Reducer
 from lt_core.comm import Comm, launch
@@ -40,6 +39,7 @@ BENCH = "compression"
 RANKS = (2, 4)
 LAYER = 6  # of 2048 x 2048
 BUCKET_MIB = 128  # holds all gradients
+HOOK = "DDP powerSGD_hook"
 SAMPLES, RANK, ROUNDS, ROUNDS_ALONE = 16, 2, 15, 7
 COMPRESSORS: dict[str, Callable[[], Reducer]] = {
     "half": Half,
@@ -57,22 +57,13 @@ COMPRESSORS: dict[str, Callable[[], Reducer]] = {
 def rows() -> Iterator[Row]:
     """The rows, each as soon as it is measured."""
     for ranks in RANKS:
-        ours_s, hook_s = slowest(launch(steps, ranks, ROUNDS + 1, backend="gloo"))
-        case = f"PowerSGD rank {RANK}, {ranks} ranks"
-        yield compare(BENCH, case, iter(ours_s).__next__, iter(hook_s).__next__, "DDP powerSGD_hook", ROUNDS)
-    for name, rounds in alone(launch(compressors, 2, ROUNDS_ALONE + 1, backend="gloo", timeout_s=120)).items():
-        for unit, ours, mean in (("s", rounds.ours_s, rounds.mean_s), ("B", rounds.ours_bytes, rounds.mean_bytes)):
-            case = f"{name}, one layer, 2 ranks, {'bytes' if unit == 'B' else 'seconds'}"
-            yield compare(BENCH, case, iter(ours).__next__, iter(mean).__next__, "plain", ROUNDS_ALONE, unit)
-
-
-class Alone(NamedTuple):
-    """A compressor's rounds on one rank, and those of the plain mean: seconds and bytes sent."""
-
-    ours_s: list[float]
-    mean_s: list[float]
-    ours_bytes: list[float]
-    mean_bytes: list[float]
+        found = slowest(launch(steps, ranks, ROUNDS + 1, backend="gloo"))
+        yield compare_rounds(BENCH, f"PowerSGD rank {RANK}, {ranks} ranks", found, "ours", HOOK)
+    by_rank = launch(compressors, 2, ROUNDS_ALONE + 1, backend="gloo", timeout_s=120)
+    for name in COMPRESSORS:
+        found, case = slowest([rank[name] for rank in by_rank]), f"{name}, one layer, 2 ranks"
+        yield compare_rounds(BENCH, f"{case}, seconds", found, "ours", "plain")
+        yield compare_rounds(BENCH, f"{case}, bytes", found, "ours, bytes", "plain, bytes", "plain", "B")
 
 
 def batch(rank: int) -> tuple[Tensor, Tensor]:
@@ -82,19 +73,21 @@ def batch(rank: int) -> tuple[Tensor, Tensor]:
     return x, torch.randint(WIDE[-1], (SAMPLES,), generator=generator)
 
 
-def steps(comm: Comm, rounds: int) -> tuple[list[float], list[float]]:
+def steps(comm: Comm, rounds: int) -> Rounds:
     """Seconds that each round took on this rank: by ours, by DDP with torch's hook."""
     x, y = batch(comm.rank)
-    turns = [(ours(comm), list[float]()), (hooked(), list[float]())]
+    contenders = {"ours": ours(comm), HOOK: hooked()}
+    found: Rounds = {name: [] for name in contenders}
     for number in range(rounds + 2):  # the hook starts with its third step
-        for (model, sync), passed_s in turns[:: -1 if number % 2 else 1]:
+        for name in list(contenders)[:: -1 if number % 2 else 1]:
+            model, sync = contenders[name]
             comm.barrier()
             start_s = perf_counter()
             nn.functional.cross_entropy(model(x), y).backward()
             sync()
             if number >= 2:
-                passed_s.append(perf_counter() - start_s)
-    return turns[0][1], turns[1][1]
+                found[name].append(perf_counter() - start_s)
+    return found
 
 
 def ours(comm: Comm) -> tuple[nn.Module, Callable[[], None]]:
@@ -128,35 +121,28 @@ def hooked() -> tuple[nn.Module, Callable[[], None]]:
     return model, sync
 
 
-def compressors(comm: Comm, rounds: int) -> dict[str, Alone]:
+def compressors(comm: Comm, rounds: int) -> dict[str, Rounds]:
     """Of each compressor on this rank: seconds and bytes of rounds, in turns with the plain mean."""
     model, (x, y) = chain(WIDE), batch(comm.rank)
     nn.functional.cross_entropy(model(x), y).backward()
     grads = {name: p.grad for name, p in model[LAYER].named_parameters() if p.grad is not None}
-    found = {}
-    for name, make in COMPRESSORS.items():
-        pair = (make(), [], []), (Mean(), [], [])
-        for reducer, *_ in pair:
+    return {
+        name: in_turns(comm, {"ours": make(), "plain": Mean()}, grads, rounds) for name, make in COMPRESSORS.items()
+    }
+
+
+def in_turns(comm: Comm, reducers: Mapping[str, Reducer], grads: Mapping[str, Tensor], rounds: int) -> Rounds:
+    """Of each reducer: the seconds, and under "name, bytes" the bytes that this rank sent."""
+    found: Rounds = {name + what: [] for name in reducers for what in ("", ", bytes")}
+    for number in range(rounds + 1):
+        for name, reducer in reducers.items():
+            comm.barrier()
+            before, start_s = comm.traffic.bytes, perf_counter()
             reducer.reduce(grads, comm)
-        for _ in range(rounds):
-            for reducer, passed_s, sent in pair:
-                comm.barrier()
-                before, start_s = comm.traffic.bytes, perf_counter()
-                reducer.reduce(grads, comm)
-                passed_s.append(perf_counter() - start_s)
-                sent.append(float(comm.traffic.bytes - before))
-        found[name] = Alone(pair[0][1], pair[1][1], pair[0][2], pair[1][2])
+            if number:  # the first makes buffers
+                found[name].append(perf_counter() - start_s)
+                found[f"{name}, bytes"].append(float(comm.traffic.bytes - before))
     return found
-
-
-def alone(by_rank: Sequence[dict[str, Alone]]) -> dict[str, Alone]:
-    """Of each compressor the rounds of the slowest rank; the bytes of the one that sent most."""
-    return {name: Alone(*slowest([ranks[name] for ranks in by_rank])) for name in by_rank[0]}
-
-
-def slowest(by_rank: Sequence[Sequence[list[float]]]) -> list[list[float]]:
-    """Of each series, for each round, the number of the rank that had the largest."""
-    return [[max(ranks) for ranks in zip(*series, strict=True)] for series in zip(*by_rank, strict=True)]
 
 
 def main() -> list[Row]:

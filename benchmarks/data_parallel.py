@@ -8,7 +8,7 @@ Exposed: over a link shaped to 1 GB/s, buckets of 8 MiB, the seconds of the comm
 still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from time import perf_counter
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from benchmarks.rows import Row, compare, printed
+from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.base.cluster import Wire
 from lt_core.comm import Comm, launch
 from lt_core.comm.shaped import shaped
@@ -31,7 +31,6 @@ ROUNDS = 15
 LINK = Wire("1 GB/s", 10e-6, 1e9)
 LINK_BUCKET_BYTES = 8 * 2**20
 DDP, PLAIN = "DDP", "plain"
-Seconds = dict[str, list[float]]  # of each contender, by round
 
 
 class Contender(NamedTuple):
@@ -48,22 +47,16 @@ def rows() -> Iterator[Row]:
         for samples in SAMPLES:
             found = slowest(launch(steps, size, samples, ROUNDS + 1, backend="shared_memory"))
             for peer in (DDP, PLAIN):
-                yield row(f"step, {size} ranks, {samples} samples", found, "ours", peer)
+                yield compare_rounds(BENCH, f"step, {size} ranks, {samples} samples", found, "ours", peer)
     found = slowest(launch(exposed, 2, SAMPLES[-1], ROUNDS + 1, backend="shared_memory"))
-    yield row("exposed communication, 1 GB/s link", found, "exposed", "alone", PLAIN)
+    yield compare_rounds(BENCH, "exposed communication, 1 GB/s link", found, "exposed", "alone", PLAIN)
 
 
-def row(case: str, found: Seconds, ours: str, peer: str, peer_name: str = "") -> Row:
-    """Two of the contenders, round by round."""
-    turns = (iter(found[name]).__next__ for name in (ours, peer))
-    return compare(BENCH, case, *turns, peer_name or peer, len(found[ours]) - 1)
-
-
-def steps(comm: Comm, samples: int, rounds: int) -> Seconds:
+def steps(comm: Comm, samples: int, rounds: int) -> Rounds:
     """Seconds that each step took on this rank: ours, DDP's, and one that does not talk."""
     batch = batch_of(comm.rank, samples)
     contenders = {"ours": ours(comm), DDP: ddp(), PLAIN: plain()}
-    found: Seconds = {name: [] for name in contenders}
+    found: Rounds = {name: [] for name in contenders}
     for number in range(rounds):
         for name in list(contenders)[:: -1 if number % 2 else 1]:
             found[name].append(step_s(comm, contenders[name], batch))
@@ -118,7 +111,7 @@ def check_same(comm: Comm, model: nn.Module, peer: nn.Module) -> None:
         assert torch.allclose(p, other, rtol=1e-3, atol=1e-5), "not what DDP trained"
 
 
-def exposed(comm: Comm, samples: int, rounds: int) -> Seconds:
+def exposed(comm: Comm, samples: int, rounds: int) -> Rounds:
     """Seconds of each round on this rank: the communication alone, and what the overlapped step pays of it."""
     link, batch = shaped(comm, LINK), batch_of(comm.rank, samples)
     replica = overlapped.replicate(chain(WIDE), link, bucket_bytes=LINK_BUCKET_BYTES)
@@ -144,17 +137,12 @@ def exposed(comm: Comm, samples: int, rounds: int) -> Seconds:
         sgd.zero_grad()
         return passed_s
 
-    found: Seconds = {"exposed": [], "alone": []}
+    found: Rounds = {"exposed": [], "alone": []}
     for _ in range(rounds):
         alone, hidden = alone_s(), timed(in_window=True) - timed(in_window=False)
         found["alone"].append(alone)
         found["exposed"].append(alone - hidden)
     return found
-
-
-def slowest(by_rank: Sequence[Seconds]) -> Seconds:
-    """Of each contender, for each round, the seconds of the rank that took longest."""
-    return {name: [max(ranks) for ranks in zip(*(of[name] for of in by_rank), strict=True)] for name in by_rank[0]}
 
 
 def main() -> list[Row]:

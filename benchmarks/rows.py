@@ -7,7 +7,7 @@ peer         |--|     |--|     |--|       and both quartiles
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 ROUNDS = 7  # at least
+Rounds = dict[str, list[float]]  # what each contender took, round by round
 
 
 class Row(NamedTuple):
@@ -77,6 +78,19 @@ def against_law(
 ) -> Row:
     """The row of `ours` against what a closed form allows."""
     return compare(bench, case, ours, lambda: law, "law", rounds, unit, ())
+
+
+def slowest(by_rank: Sequence[Rounds]) -> Rounds:
+    """Of each contender, for each round, what the rank took that took most."""
+    return {name: [max(ranks) for ranks in zip(*(of[name] for of in by_rank), strict=True)] for name in by_rank[0]}
+
+
+def compare_rounds(
+    bench: str, case: str, found: Rounds, ours: str, peer: str, peer_name: str = "", unit: str = "s"
+) -> Row:
+    """The row of two contenders of rounds that are over, of which the first does not count."""
+    turns = (iter(found[name]).__next__ for name in (ours, peer))
+    return compare(bench, case, *turns, peer_name or peer, len(found[ours]) - 1, unit)
 
 
 def _row(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rows import Row, against_law, compare, printed, seconds, table, write
+from benchmarks.rows import Row, against_law, compare, compare_rounds, printed, seconds, slowest, table, write
 from benchmarks.simulate import actions
 from lt_core.collectives import ring
 
@@ -48,6 +48,14 @@ def test_six_rounds_are_too_few():
 def test_a_row_against_a_law():
     row = against_law("b", "c", taking([5.0] * 8), 10.0)
     assert (row.ratio, row.low, row.high, row.peer_name) == (0.5, 0.5, 0.5, "law") and "torch" not in row.versions
+
+
+def test_a_round_of_ranks_is_the_slowest_ranks_and_the_first_does_not_count():
+    found = slowest([{"ours": [90.0, *range(1, 8)], "gloo": [1.0] * 8}, {"ours": [4.0] * 8, "gloo": [2.0] * 8}])
+    assert found == {"ours": [90, 4, 4, 4, 4, 5, 6, 7], "gloo": [2] * 8}
+    row = compare_rounds("b", "c", found, "ours", "gloo", unit="B")
+    assert (row.ours, row.peer, row.ratio, row.peer_name, row.unit) == (4, 2, 2, "gloo", "B")
+    assert compare_rounds("b", "c", found, "gloo", "ours", "plain").peer_name == "plain"
 
 
 def test_a_row_is_a_json_line_of_these_fields(capsys):
