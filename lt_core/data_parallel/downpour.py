@@ -21,16 +21,15 @@ from lt_core.data_parallel.parameter_server.job import Job
 from lt_core.data_parallel.parameter_server.layout import Layout
 from lt_core.data_parallel.parameter_server.optimizers import Adagrad
 from lt_core.data_parallel.parameter_server.policy import ParameterServer
+from lt_core.data_parallel.parameter_server.rules import Asynchronous
 from lt_core.data_parallel.parameter_server.sides import Loss
 
 
-@dataclass(frozen=True)
-class WarmStart:
+@dataclass(frozen=True, kw_only=True)
+class WarmStart(Asynchronous):
     """The rule: nobody waits, once rank 0 alone has made `updates`: many gradients of random weights help nobody."""
 
     updates: int = 0
-    divisor: int = 1
-    once_a_read = False
 
     def __post_init__(self) -> None:
         if self.updates < 0:
@@ -39,18 +38,6 @@ class WarmStart:
     def may_read(self, book: Book, rank: int) -> bool:
         """Rank 0 always, the others when it has warmed up."""
         return rank == 0 or book.version >= self.updates
-
-    def may_push(self, book: Book, rank: int) -> bool:
-        """At any time."""
-        return True
-
-    def keeps(self, book: Book, rank: int) -> bool:
-        """Every gradient."""
-        return True
-
-    def due(self, book: Book) -> bool:
-        """At once."""
-        return bool(book.held)
 
 
 def policy(
@@ -64,7 +51,7 @@ def policy(
     """Who does what next. Arguments: those of `ParameterServer`. Errors: a warm start that never ends."""
     if updates is not None and warm_updates > updates:
         raise UserError("the warm start never ends", f"{warm_updates} updates of {updates}", "fewer than `updates`")
-    return ParameterServer(workers, WarmStart(warm_updates), servers, fetch_every, push_every, updates)
+    return ParameterServer(workers, WarmStart(updates=warm_updates), servers, fetch_every, push_every, updates)
 
 
 def job(model: Callable[[], nn.Module], loss: Loss, rate: float, local_rate: float = 0.0) -> Job:

@@ -98,7 +98,10 @@ def test_a_real_run_sends_a_fraction_and_replays(ranks):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: downpour.WarmStart(-1), "a warm start cannot last so long; got -1 updates; expected 0 or more"),
+        (
+            lambda: downpour.WarmStart(updates=-1),
+            "a warm start cannot last so long; got -1 updates; expected 0 or more",
+        ),
         (
             lambda: downpour.policy(2, warm_updates=9, updates=8),
             "the warm start never ends; got 9 updates of 8; expected fewer than `updates`",

@@ -10,6 +10,7 @@ import torch
 
 from lt_core.data_parallel.parameter_server import ParameterServer
 from lt_core.data_parallel.parameter_server.book import Book
+from lt_core.data_parallel.parameter_server.rules import Asynchronous
 from lt_core.engine.drive import drive
 from lt_core.engine.speeds import Speeds
 from lt_core.teaching.checks.exercise import Make, Run
@@ -34,30 +35,17 @@ class Asked(NamedTuple):
         return f"clocks {list(self.clocks)}, s = {self.slack:g}, rank {self.rank}"
 
 
-@dataclass(frozen=True)
-class Gate:
-    """The learner's gate as the rule of a server."""
+@dataclass(frozen=True, kw_only=True)
+class Gate(Asynchronous):
+    """The learner's gate as the rule of a server that takes whatever comes."""
 
     fn: Callable[[list[int], int, float], object]
     slack: float
-    divisor: int = 1
     once_a_read = True
 
     def may_read(self, book: Book, rank: int) -> bool:
         """What the learner says."""
         return bool(self.fn(list(book.clocks), rank, self.slack))
-
-    def may_push(self, book: Book, rank: int) -> bool:
-        """At any time."""
-        return True
-
-    def keeps(self, book: Book, rank: int) -> bool:
-        """Every gradient."""
-        return True
-
-    def due(self, book: Book) -> bool:
-        """At once."""
-        return bool(book.held)
 
 
 def gate(gap_of: Callable[[int], int], first: bool = True, slack: float | None = None) -> Make:
@@ -94,7 +82,7 @@ def ask(fn: Callable[..., Any], comm: object, given: Sequence[Asked]) -> list[An
     answers: list[Any] = []
     for one in given:
         if one.table:
-            policy = ParameterServer(3, Gate(fn, one.slack))
+            policy = ParameterServer(3, Gate(fn=fn, slack=one.slack))
             drive(policy, Speeds([1, 1, 10]), 100)
             answers.append(policy.books[0].clocks)
         else:
