@@ -12,17 +12,10 @@ from lt_core.collectives import Mean, naive, ring
 from lt_core.data_parallel import local_sgd
 from lt_core.data_parallel.replicate import bucketed, overlapped
 from lt_core.data_parallel.replicate import naive as naive_replica
+from tests.data_parallel.problems import mlp
 
 BATCH, STEPS = 840, 3  # 840: every world of up to 8 ranks shares it out evenly
 REDUCERS = {"naive": lambda: Mean(naive.schedule), "ring": lambda: Mean(ring.schedule), "native": Mean}
-
-
-def mlp():
-    generator = torch.Generator().manual_seed(0)
-    model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3)).double()
-    for parameter in model.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-    return model
 
 
 def batch():
