@@ -1,4 +1,4 @@
-"""Bars in lanes: the drawing that a Gantt of a trace and a schedule's staircase share.
+"""Bars in lanes: what a Gantt of a trace, a schedule's staircase and, but for its axes, a version strip share.
 
 heading      simulated
 rank 0 out   [==][==]    [==]
@@ -82,7 +82,7 @@ def draw(bars: Sequence[Bar], blocks: Sequence[Block], whole: float) -> go.Figur
     for fill in FILLS:
         mine = [bar for bar in bars if bar.fill == fill]
         if mine:
-            fig.add_trace(_trace(mine, fill, border))
+            fig.add_trace(filled(mine, fill, border))
     labels = {y: text for block in blocks for y, text in block.labels().items()}
     end = blocks[-1].end if blocks else 0.0
     fig.update_yaxes(range=[end, 0], fixedrange=True, tickvals=list(labels), ticktext=list(labels.values()), ticklen=0)
@@ -94,7 +94,8 @@ def draw(bars: Sequence[Bar], blocks: Sequence[Block], whole: float) -> go.Figur
     return sized(fig, TOP + BOTTOM + LANE * max(end, 1))
 
 
-def _trace(bars: Sequence[Bar], fill: Fill, border: float) -> go.Bar:
+def filled(bars: Sequence[Bar], fill: Fill, border: float = 1.0) -> go.Bar:
+    """The bars of one fill, which is an entry in the legend. border: its pixels."""
     import plotly.graph_objects as go
 
     return go.Bar(

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from lt_core.base.errors import UserError
 from lt_core.base.records import Mark
 from lt_core.base.trace import Trace
+from lt_core.views.lanes import Bar, filled
 from lt_core.views.show import Figure
-from lt_core.views.style import BACKWARD, BOTTOM, FORWARD, GRID, INK, LANE, TOP, WAITING, Fill, sized, titled
+from lt_core.views.style import BACKWARD, BOTTOM, FORWARD, GRID, LANE, TOP, WAITING, Fill, sized, titled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -82,8 +83,8 @@ def _draw(strips: Sequence[Strip], ranks: Sequence[int], first: int, last: int) 
 
     fig = go.Figure()
     for fill in (NEW, OLD, DROPPED):
-        if mine := [s for s in strips if s.fill == fill]:
-            fig.add_trace(_bars(mine, fill, ranks))
+        if mine := [_bar(s, ranks.index(s.rank)) for s in strips if s.fill == fill]:
+            fig.add_trace(filled(mine, fill))
     places = list(range(len(ranks)))
     fig.update_yaxes(range=[len(ranks) - 0.5, -0.5], tickvals=places, ticktext=[f"rank {r}" for r in ranks])
     fig.update_yaxes(showgrid=False, ticks="", fixedrange=True)
@@ -93,25 +94,8 @@ def _draw(strips: Sequence[Strip], ranks: Sequence[int], first: int, last: int) 
     return sized(fig, TOP + BOTTOM + 24 + LANE * len(ranks))
 
 
-def _bars(strips: Sequence[Strip], fill: Fill, ranks: Sequence[int]) -> go.Bar:
-    import plotly.graph_objects as go
-
-    return go.Bar(
-        orientation="h",
-        name=fill.name,
-        y=[ranks.index(s.rank) for s in strips],
-        base=[s.read for s in strips],
-        x=[s.version - s.read for s in strips],
-        width=0.78,
-        marker=fill.marker(1.0),
-        text=["×" if s.dropped else str(s.stale) for s in strips],
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        textfont={"size": 13, "weight": 700, "color": INK},
-        hovertext=[_hover(s) for s in strips],
-        hoverinfo="text",
-    )
+def _bar(s: Strip, y: int) -> Bar:
+    return Bar(y, s.read, s.version - s.read, s.fill, "×" if s.dropped else str(s.stale), _hover(s))
 
 
 def _hover(s: Strip) -> str:

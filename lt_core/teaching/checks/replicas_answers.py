@@ -48,12 +48,17 @@ def give_back(bucket: Sequence[nn.Parameter], flat: Tensor) -> None:
         p.grad = piece.view(p.shape)
 
 
+def take_mean(bucket: Sequence[nn.Parameter], comm: Comm) -> None:
+    """One all-reduce, and each parameter its piece of the mean."""
+    flat = flat_of(bucket)
+    comm.all_reduce(flat)
+    give_back(bucket, flat / comm.size)
+
+
 def average_gradients(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:
     """Ask who has what, then an all-reduce a bucket."""
     for bucket in buckets(used_anywhere(comm, model), bucket_bytes):
-        flat = flat_of(bucket)
-        comm.all_reduce(flat)
-        give_back(bucket, flat / comm.size)
+        take_mean(bucket, comm)
 
 
 def with_the_project_s_parts(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:

@@ -13,12 +13,7 @@ from torch import Tensor, nn
 from lt_core.comm.comm import Comm
 from lt_core.teaching.checks import replicas_wrong_hooks
 from lt_core.teaching.checks.exercise import Answer
-from lt_core.teaching.checks.replicas_answers import (
-    buckets,
-    flat_of,
-    give_back,
-    used_anywhere,
-)
+from lt_core.teaching.checks.replicas_answers import buckets, flat_of, give_back, take_mean, used_anywhere
 from lt_core.teaching.checks.replicas_model import BUCKET_BYTES
 
 BOARD: dict[tuple[int, int], Tensor] = {}  # what ranks that are threads could share
@@ -42,9 +37,7 @@ def cut(chosen: Callable[[list[list[nn.Parameter]]], list[list[nn.Parameter]]]) 
 
     def average(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:
         for bucket in chosen(buckets(used_anywhere(comm, model), bucket_bytes)):
-            flat = flat_of(bucket)
-            comm.all_reduce(flat)
-            give_back(bucket, flat / comm.size)
+            take_mean(bucket, comm)
 
     return average
 
@@ -64,9 +57,7 @@ def with_(parameters: Callable[[nn.Module], Sequence[nn.Parameter]]) -> Callable
 
     def average(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:
         for bucket in buckets(parameters(model), bucket_bytes):
-            flat = flat_of(bucket)
-            comm.all_reduce(flat)
-            give_back(bucket, flat / comm.size)
+            take_mean(bucket, comm)
 
     return average
 
@@ -86,9 +77,7 @@ def tied_twice(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:
     names = [p for _, p in model.named_parameters(remove_duplicate=False)][::-1]
     used = {id(p) for p in used_anywhere(comm, model)}
     for bucket in buckets([p for p in names if id(p) in used], bucket_bytes):
-        flat = flat_of(bucket)
-        comm.all_reduce(flat)
-        give_back(bucket, flat / comm.size)
+        take_mean(bucket, comm)
 
 
 def one_dtype(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:
@@ -97,9 +86,7 @@ def one_dtype(model: nn.Module, comm: Comm, bucket_bytes: int) -> None:
     for p in used:
         bucket.append(p)
         if sum(q.nbytes for q in bucket) >= bucket_bytes or p is used[-1]:
-            flat = flat_of(bucket)
-            comm.all_reduce(flat)
-            give_back(bucket, flat / comm.size)
+            take_mean(bucket, comm)
             bucket = []
 
 
