@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from lt_core.base.errors import Mismatch, UserError
 from lt_core.base.traffic import Traffic
@@ -23,6 +22,7 @@ from lt_core.comm.comm import Comm, Ends
 from lt_core.comm.contract.agree import Messages
 from lt_core.comm.contract.pages import Pages
 from lt_core.comm.group.pages import BEGUN, Page, Where, group_pages, now
+from lt_core.comm.verbs import Verbs
 
 
 class Place(NamedTuple):
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     timeout_s: float
 
 
-class Checked:
+class Checked(Verbs):
     """A communicator around `inner`; `members`: its ranks as the whole group numbers them."""
 
     def __init__(self, inner: Comm, place: Place, members: Sequence[int], name: str = "all") -> None:
@@ -54,42 +54,17 @@ class Checked:
         """Why it was aborted; empty while it lives."""
         return self._inner.ended
 
-    def exchange(self, sends: Ends, receives: Ends) -> None:
-        """Send each (tensor, peer) and fill each (buffer, peer): one batch, over when all of it is."""
-        self._call("exchange", sends, receives)
-
-    def barrier(self) -> None:
-        """Hold until every rank is here."""
-        self._call("barrier")
-
-    def all_reduce(self, x: Tensor) -> None:
-        """`x` becomes the sum over ranks."""
-        self._call("all_reduce", x)
-
-    def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes part `rank` of the sum of `x`."""
-        self._call("reduce_scatter", out, x)
-
-    def all_gather(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes every rank's `x`, by rank."""
-        self._call("all_gather", out, x)
-
-    def broadcast(self, x: Tensor, root: int) -> None:
-        """`x` becomes rank `root`'s."""
-        self._call("broadcast", x, root)
-
-    def all_to_all(
-        self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
-    ) -> None:
-        """Part r of `x` goes to rank r; equal parts, or `counts` rows of dim 0 each."""
-        self._call("all_to_all", out, x, out_counts, counts)
-
     def start(self, verb: str, *args: Any) -> Work:
         """The verb of that name, begun; its buffers belong to the Work until `wait()`."""
         if verb not in calls.VERBS:
             raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
         where = self._post(verb, args)
         return Begun(self._inner.start(verb, *args), self, where)
+
+    def call(self, verb: str, *args: Any) -> None:
+        """The verb of that name, until it is over: what every verb does."""
+        with self._place.page.inside(self._post(verb, args)):
+            getattr(self._inner, verb)(*args)
 
     def subset(self, ranks: Sequence[int]) -> Comm:
         """A communicator of some ranks, in the order given; every rank of this one calls it."""
@@ -110,10 +85,6 @@ class Checked:
     def waiting(self, where: Where) -> Any:
         """A context in which this rank waits there."""
         return self._place.page.inside(where._replace(since_s=now(), line=self._line()))
-
-    def _call(self, verb: str, *args: Any) -> None:
-        with self._place.page.inside(self._post(verb, args)):
-            getattr(self._inner, verb)(*args)
 
     def _post(self, verb: str, args: Sequence[Any]) -> Where:
         """Say what we call. Errors: `Mismatch` where another rank said something else."""
