@@ -6,21 +6,24 @@ seen, so its formula is written down instead (and held against the kernel's coun
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Tally:
-    """Bytes and messages sent, by peer."""
+    """Bytes and messages sent, by peer, but for those of threads (by ident) that are `unheard` for the moment."""
 
     bytes_to: Counter[int] = field(default_factory=Counter)
     messages_to: Counter[int] = field(default_factory=Counter)
+    unheard: set[int] = field(default_factory=set, compare=False, repr=False)
 
     def add(self, peer: int, nbytes: int, messages: int = 1) -> None:
         """Note `nbytes` sent to `peer` in `messages` messages."""
-        self.bytes_to[peer] += nbytes
-        self.messages_to[peer] += messages
+        if threading.get_ident() not in self.unheard:
+            self.bytes_to[peer] += nbytes
+            self.messages_to[peer] += messages
 
     @property
     def bytes(self) -> int:
