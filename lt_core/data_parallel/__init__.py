@@ -6,11 +6,15 @@ one process on the whole batch would. Asynchronous ones stop waiting, and then s
     replica = overlapped.replicate(model, comm)      # your model, as it is
     loss.backward(); replica.sync(); optimizer.step()
 
+Dropout draws from torch's generator, whose seed is the same in every process: `torch.manual_seed(seed + comm.rank)`
+gives each rank masks of its own.
+
 | file | idea | paper |
 |---|---|---|
 | replicate | the mean of all gradients before each step: one by one, in buckets, beside the backward | Li 2020 |
 | local_sgd | some steps alone, then the mean of the weights | Stich 2018, Lin and others 2018 |
 | enact | what a policy decides, done: on real ranks, or once more in one process | - |
+| finite | a gradient that is inf or nan ends the run before any weights have it | - |
 | staleness | who used which version of the weights; what became of each gradient | - |
 | parameter_server | servers keep the weights: synchronous, asynchronous, in shards | Dean 2012, Li 2014 |
 | stale_synchronous | nobody is more than so many clocks ahead | Ho and others 2013 |

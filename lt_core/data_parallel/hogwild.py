@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Mark, Trace
 from lt_core.comm.comm import Comm
+from lt_core.data_parallel.finite import finite
 from lt_core.data_parallel.parameter_server.layout import Layout
 from lt_core.data_parallel.staleness import KIND
 
@@ -40,7 +41,7 @@ def train(comm: Comm, model: nn.Module, loss: Loss, rate: float, steps: int) -> 
 
     Weights start as rank 0's. Sparse gradients touch their own rows only. The trace marks, for each step, how many
     updates of all ranks had been made before it read and when it had written. Errors: ranks of several hosts or
-    devices, which share no memory.
+    devices, which share no memory; no room for it; a gradient with an inf or a nan.
     """
     layout = Layout(model)
     if layout.device.type != "cpu":
@@ -56,6 +57,7 @@ def train(comm: Comm, model: nn.Module, loss: Loss, rate: float, steps: int) -> 
         read = int(counts.sum())
         model.zero_grad(set_to_none=True)
         loss(model, comm.rank, step).backward()  # type: ignore[no-untyped-call]
+        finite((p.grad for p in layout.parameters.values()), comm.rank, step)
         for p in layout.parameters.values():
             _write(p, rate)
         counts[comm.rank] += 1  # each rank has a count of its own, so that none of these is lost
@@ -68,16 +70,14 @@ def train(comm: Comm, model: nn.Module, loss: Loss, rate: float, steps: int) -> 
 
 def shared(comm: Comm, layout: Layout) -> tuple[Tensor, Tensor]:
     """Memory that all ranks of this host map: the weights (elements,), and a count of updates by rank (size,)."""
-    path, name = "", torch.zeros(NAME_BYTES, dtype=torch.uint8, device=comm.device)
+    elements, at = layout.elements, -(-layout.elements * layout.dtype.itemsize // 64) * 64
+    path, name, nbytes = "", torch.zeros(NAME_BYTES, dtype=torch.uint8, device=comm.device), at + 8 * comm.size
     if comm.rank == 0:
-        handle, path = tempfile.mkstemp(prefix="ltlab-hogwild-")
-        os.close(handle)
+        path = _made(nbytes)
         name[: len(path.encode())] = torch.tensor(list(path.encode()), dtype=torch.uint8, device=comm.device)
     try:
         comm.broadcast(name, 0)
         path = bytes(name.tolist()).rstrip(b"\0").decode()
-        elements, at = layout.elements, -(-layout.elements * layout.dtype.itemsize // 64) * 64
-        nbytes = at + 8 * comm.size
         if not os.path.exists(path):
             raise UserError("the ranks share no memory", f"rank {comm.rank} does not see {path}", "ranks of one host")
         memory = torch.from_file(path, shared=True, size=nbytes, dtype=torch.uint8)
@@ -87,6 +87,20 @@ def shared(comm: Comm, layout: Layout) -> tuple[Tensor, Tensor]:
             os.unlink(path)
     weights = memory[: elements * layout.dtype.itemsize].view(layout.dtype)
     return weights, memory[at:].view(torch.int64)
+
+
+def _made(nbytes: int) -> str:
+    """The path of a new file of so many zeros; no hole: a full disk would end a rank when it writes a weight there."""
+    handle, path = tempfile.mkstemp(prefix="ltlab-hogwild-")
+    try:
+        with open(handle, "wb") as file:
+            file.write(bytes(nbytes))
+    except OSError as error:
+        os.unlink(path)
+        raise UserError(
+            "no room for weights that all ranks share", error.strerror, f"{nbytes} bytes in {path}"
+        ) from error
+    return path
 
 
 def lost(weights: Tensor, start: float, rate: float, steps: int) -> int:

@@ -7,7 +7,8 @@
                                                                                noisy part of training drifts most
 
 With H = 1 and plain SGD, or SGD with momentum whose buffers stay local, this is synchronous training: the mean of
-w - eta g_r is w - eta mean(g_r). With Adam it is not, for a mean of quotients is no quotient of means.
+w - eta g_r is w - eta mean(g_r). With Adam it is not, for a mean of quotients is no quotient of means. What is inf or
+nan on one rank is so on all after the next mean.
 
 Law: as many bytes and messages as a bucketed step, once in H steps:
     bytes     2 n w (p - 1) / p     seconds   H (compute) + wire
@@ -43,7 +44,8 @@ def replicate(
     """The replica of a model whose weights meet every so many steps: `sync()` before each step, `average()` after it.
 
     every: H, local steps between two means.  first_synchronous: how many steps at first take the mean of gradients, as
-    `bucketed` does (post-local SGD).  Else arguments and errors are those of `bucketed.replicate`.
+    `bucketed` does (post-local SGD).  reducer: of the weights, so one that leaves nothing out.  Else arguments and
+    errors are those of `bucketed.replicate`.
     """
     if every < 1:
         raise UserError("local SGD averages every so many steps", every, "at least 1")

@@ -57,7 +57,7 @@ class Balance(NamedTuple):
 
 def uses(lanes: Iterable[Sequence[Action]]) -> list[Use]:
     """Every gradient that came to a server, server by server, in the order in which they were decided."""
-    servers = [lane for lane in lanes if all(a.op is not Op.F for a in lane)]
+    servers = [lane for lane in lanes if lane and lane[0].op is Op.SEND]  # a worker begins by reading
     return [use for lane in servers for use in _of_server(lane)]
 
 

@@ -1,5 +1,8 @@
 """Hogwild: one rank is SGD, disjoint supports lose nothing in any order, and a dense problem does lose updates."""
 
+import errno
+import os
+
 import pytest
 import torch
 from torch import nn
@@ -98,6 +101,41 @@ def test_another_device_shares_no_memory():
     with pytest.raises(RankError, match=words) as caught:
         threads.run(lambda comm: train(comm, nn.Linear(1, 1, device="meta"), loss, 0.1, 1), 1)
     assert type(caught.value.__cause__) is UserError
+
+
+def spoils(model, rank, step):
+    return loss(model, rank, step) * (float("nan") if (rank, step) == (1, 2) else 1)
+
+
+@pytest.mark.parametrize("model", [mlp, Table])
+def test_a_gradient_that_is_not_finite_is_in_no_weights(model):
+    of = spoils if model is mlp else lambda model, rank, step: own_rows(2)(model, rank, step) * float("nan")
+    models = [model(), model()]
+    with pytest.raises(RankError, match=r"rank .'s gradient of clock . would spoil the weights of all; got nan"):
+        threads.run(lambda comm: train(comm, models[comm.rank], of, 0.05, 4), 2)
+    assert all(flat(one).isfinite().all() for one in models)
+
+
+def test_a_full_disk_is_told_before_anything_is_written(tmp_path, monkeypatch):
+    class Full:
+        def __init__(self, handle, mode):
+            os.close(handle)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(hogwild.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(hogwild, "open", Full, raising=False)
+    words = "no room for weights that all ranks share; got No space left on device; expected 592 bytes in "
+    with pytest.raises(RankError, match=words):
+        threads.run(lambda comm: train(comm, mlp(), loss, 0.05, 1), 2)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_file_is_left(tmp_path, monkeypatch):

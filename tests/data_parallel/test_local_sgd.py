@@ -1,5 +1,7 @@
 """Local SGD: synchronous training at H = 1, plain training alone, and a mean of weights in between."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -114,16 +116,19 @@ def with_buffers(comm):
     model(batch(comm.rank, 0))
     model[1].num_batches_tracked += comm.rank
     mine = model[1].running_mean.clone()
-    return replica.average(), replica.average(now=True), mine, dict(model.named_buffers())
+    talked, buffers = (replica.average(), replica.average(now=True)), copy.deepcopy(dict(model.named_buffers()))
+    model[0].weight.data[0, 0] = float("nan") if comm.rank else 1.0
+    replica.average(now=True)
+    return *talked, mine, buffers, model[0].weight.isnan().sum()
 
 
-def test_floating_buffers_are_averaged_and_others_become_rank_0s(ranks):
+def test_floating_buffers_are_averaged_others_become_rank_0s_and_a_nan_everybodys(ranks):
     everyone = ranks(2).run(with_buffers)
-    mean = sum(mine for _, _, mine, _ in everyone) / 2
-    for early, late, mine, buffers in everyone:
+    mean = sum(mine for _, _, mine, *_ in everyone) / 2
+    for early, late, mine, buffers, spread in everyone:
         assert (early, late) == (False, True)
         assert not torch.equal(mine, mean) and (buffers["1.running_mean"] - mean).abs().max() <= 1e-15
-        assert buffers["1.num_batches_tracked"] == 1
+        assert buffers["1.num_batches_tracked"] == 1 and spread == 1
 
 
 def test_a_run_that_goes_on_averages_in_turn():

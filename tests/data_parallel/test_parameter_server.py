@@ -1,15 +1,19 @@
 """A server trains as the plain loop does, is as stale as the law says, and its real runs replay to the same bits."""
 
+import os
+import signal
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
 from torch import nn
 
+from lt_core.base.action import Action, Op
 from lt_core.base.cluster import Wire
-from lt_core.base.errors import UserError
+from lt_core.base.errors import RankError, UserError
 from lt_core.collectives import Mean, naive
-from lt_core.comm import served, threads
+from lt_core.comm import launch, served, threads
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
 from lt_core.data_parallel.partial import BackupWorkers, Eager
@@ -166,6 +170,32 @@ def test_old_gradients_count_less():
     assert [u.stale for u in uses(schedule.lanes)][:6] == [0, 1, 2, 3, 3, 3]
 
 
+def course(order, workers, rate):
+    """The weight after each update on w^2 / 2, where the workers push in this order and read again at once."""
+    job, kind = Job(Parabola, parabola, partial(SGD, rate=rate)), Kind(workers, 1, 1)
+    *sides, server = (job.side(kind, rank) for rank in range(workers + 1))
+    path = [1.0]
+    for clock, rank in enumerate([*range(workers), *order]):
+        if clock >= workers:
+            sides[rank].compute(Action(Op.F, 0, clock, rank))
+            server.take(Action(Op.ADD, 0, clock, workers, rank), sides[rank].give(Action(Op.SEND, 0, clock, rank)))
+            server.compute(Action(Op.U, 0, clock, workers))
+            path.append(float(server.weights))
+        sides[rank].take(Action(Op.COPY, 0, clock, rank), server.give(Action(Op.SEND, 0, clock, workers, rank)))
+    return path
+
+
+@pytest.mark.parametrize(("workers", "updates"), [(1, 5), (2, 6), (3, 4)])
+def test_asynchrony_begets_momentum(workers, updates):
+    """The mean over every order in which workers may come, each as likely."""
+    courses = [course(order, workers, 0.25) for order in product(range(workers), repeat=updates)]
+    mean = torch.tensor(courses, dtype=torch.float64).mean(0)
+    for before, here, after in zip(mean, mean[1:], mean[2:]):
+        by_law = ps.law_momentum(workers) * (here - before) - 0.25 / workers * here
+        assert float(after - here) == pytest.approx(float(by_law), abs=1e-14)
+    assert [ps.law_momentum(n) for n in (1, 2, 4)] == [0, 0.5, 0.75]
+
+
 # --- parameters that are not used -------------------------------------------------------------------------------------
 
 
@@ -302,6 +332,54 @@ def test_a_server_that_dies_is_named_and_nobody_hangs(ranks):
         ranks(3).run(dies, JOB, Kind.of(referee.policy), served(referee))
 
 
+class Killed(Failing):
+    """Ends its own process at the third update, as a machine does that loses its power."""
+
+    def step(self):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.processes
+def test_a_server_whose_process_is_killed_is_named_and_nobody_hangs():
+    policy = ParameterServer(2, Asynchronous(), updates=30)
+    job = Job(mlp, loss, lambda parameters: Killed(parameters))
+    with pytest.raises(RankError) as caught:
+        launch(ps.run, 3, job, Kind.of(policy), served(Referee(policy, ps.never, 60)), backend="gloo", timeout_s=60)
+    assert (caught.value.rank, caught.value.kind) == (2, "died") and "SIGKILL" in caught.value.message
+    assert policy.version == 2  # what was decided before stands
+
+
+def spoils(model, rank, clock):
+    """Rank 1 has a nan in the gradient of its third batch."""
+    return loss(model, rank, clock) * (float("nan") if (rank, clock) == (1, 2) else 1)
+
+
+def told(comm, job, kind, asked, heard):
+    """What each rank hears."""
+    try:
+        return ps.run(comm, job, kind, asked)
+    except BaseException as error:
+        heard.append((comm.rank, f"{type(error).__name__}: {error}"))
+        raise
+
+
+@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
+def test_a_gradient_that_is_not_finite_gets_into_no_weights_and_everybody_is_told(ranks, rule):
+    policy, seen, heard = ParameterServer(2, rule, updates=30), [], []
+    referee = Referee(policy, ps.never, 20)
+    words = "rank 1's gradient of clock 2 would spoil the weights of all; got nan; expected finite numbers"
+    with pytest.raises(RankError, match=words) as caught:
+        job = Job(mlp, spoils, partial(SGD, rate=0.05))
+        ranks(3).run(told, job, Kind.of(policy), served(referee), served(heard))
+    assert caught.value.rank == 1 and {rank for rank, _ in heard} == {0, 1, 2}
+    assert all(words in text for _, text in heard)
+    again = ps.replayed(referee.schedule(), JOB, Kind.of(policy), lambda a, shards: seen.append(a))
+    assert (1, 2) not in {(u.rank, u.clock) for u in uses([[a for a in seen if a.rank == 2]])}
+    assert ps.weights(again).isfinite().all()
+
+
 def late(comm, job, kind, asked):
     """Rank 1 never comes."""
     return None if comm.rank == 1 else ps.run(comm, job, kind, asked)
@@ -340,6 +418,10 @@ def two_kinds():
         (
             lambda: ps.law_stable_step(-1),
             "no stable step; got tau -1, curvature 1.0; expected tau from 0, a curvature above 0",
+        ),
+        (
+            lambda: ps.law_momentum(0),
+            "momentum of no workers; got 0; expected at least 1",
         ),
         (
             lambda: ps.law_staleness([1, 0]),

@@ -2,6 +2,7 @@
 averaged, exactly as its name says.
 """
 
+import threading
 from functools import partial
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lt_core.base.action import Op
-from lt_core.base.errors import UserError
-from lt_core.comm import served
+from lt_core.base.errors import RankError, UserError
+from lt_core.comm import served, threads
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel.parameter_server import SGD, Job, Kind, ParameterServer, Synchronous
 from lt_core.data_parallel.partial import (
@@ -82,6 +83,20 @@ def test_backup_workers_drop_what_is_late():
     assert all(u.stale == 0 for u in made if u.written is not None)
     assert weights.tolist() == pytest.approx([-sum(4 * value(*one) / 3 for one in applied)] * 4, rel=1e-14)
     assert balance(schedule, 4) == (len(applied) + len(late), len(applied), len(late), 0)
+
+
+def test_the_last_update_of_backup_workers_is_a_mean_of_those_who_came():
+    """With two servers one may close while the other has half a quorum; that was divided by a whole one."""
+    schedule, weights = driven(ParameterServer(3, BackupWorkers(3, 2), 2, updates=2), [2, 1, 1], job=INTEGERS)
+    came, parts = set(), []
+    for server in (3, 4):
+        of_version = {}
+        for u in uses([schedule.lanes[server]]):
+            of_version.setdefault(u.written, []).append(value(u.rank, u.clock))
+        of_version.pop(None, None)  # dropped
+        came |= {len(one) for one in of_version.values()}
+        parts += [-sum(4 * sum(one) / len(one) for one in of_version.values())] * 2
+    assert came == {1, 2} and weights.tolist() == pytest.approx(parts, rel=1e-14)
 
 
 @settings(max_examples=25)
@@ -202,6 +217,51 @@ def test_a_real_run_with_a_slow_rank(ranks, rule):
     assert torch.equal(ps.weights(ended), ps.weights(ps.replayed(schedule, JOB, Kind.of(policy))))
     made = balance(schedule, 4)
     assert made.met and made.underway == 0 and (made.dropped > 0) == isinstance(rule, BackupWorkers)
+
+
+HELD_UP = {
+    "backup": (lambda: ParameterServer(3, BackupWorkers(3, 2), updates=6), "rank 2 has not come"),
+    "eager": (lambda: ParameterServer(3, Eager(3, 2), updates=6), "rank 2 is at 0F0"),
+    "p-reduce": (lambda: PartialReduce(3, 2, gradients=12), r"rank 0 waits in exchange \(from 2\) for rank 2"),
+}
+
+
+@pytest.mark.parametrize("name", HELD_UP)
+def test_a_worker_that_never_arrives_holds_nobody_up_and_is_named_in_the_end(name):
+    """It does not come at all, or stays in its first batch; the others make all that there is to make."""
+    make, words = HELD_UP[name]
+    policy, over = make(), threading.Event()
+    asked = Referee(policy, ps.never, 0.5)
+
+    def held(model, rank, clock):
+        if rank == 2:
+            over.wait(20)
+        return loss(model, rank, clock)
+
+    def fn(comm):
+        if comm.rank == 2 and name != "eager":
+            over.wait(20)
+        try:
+            job = Job(mlp, held, partial(SGD, rate=0.05))
+            return averaging.run(comm, job, asked) if name == "p-reduce" else ps.run(comm, job, Kind.of(policy), asked)
+        finally:
+            over.set()
+
+    with pytest.raises(RankError, match=words) as caught:
+        threads.run(fn, policy.size, (), 0.5 if name == "p-reduce" else 20)
+    assert caught.value.kind == "Deadline"
+    made = (p_reduce.uses if name == "p-reduce" else uses)(asked.schedule().lanes)
+    assert {u.rank for u in made} == {0, 1} and len(made) >= 12
+
+
+def spoils(model, rank, clock):
+    return loss(model, rank, clock) * (float("inf") if (rank, clock) == (1, 1) else 1)
+
+
+def test_a_model_that_would_not_be_finite_meets_nobody():
+    asked = Referee(PartialReduce(3, 2, gradients=12), ps.never, 20)
+    with pytest.raises(RankError, match=r"rank 1's gradient of clock 1 would spoil the weights of all; got (inf|nan)"):
+        threads.run(averaging.run, 3, (Job(mlp, spoils, partial(SGD, rate=0.05)), asked), 20)
 
 
 @pytest.mark.parametrize("make", [BackupWorkers, Eager, PartialReduce])

@@ -12,7 +12,7 @@ from lt_core.base.action import Op
 from lt_core.base.errors import UserError
 from lt_core.comm import served
 from lt_core.data_parallel import parameter_server as ps
-from lt_core.data_parallel.parameter_server import SGD, Job, Kind, ParameterServer, Synchronous
+from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
 from lt_core.data_parallel.stale_synchronous import StaleSynchronous, law_clocks, may_start
 from lt_core.data_parallel.staleness import balance
 from lt_core.engine.drive import drive
@@ -97,6 +97,11 @@ def test_slack_0_is_synchronous(seconds):
             done = ps.replayed(schedule, Job(make, of, partial(SGD, rate=rate)), Kind.of(policy))
             weights.append(ps.weights(done))
         assert same(*weights)
+
+
+def test_slack_without_end_is_asynchronous():
+    stale, free = (ParameterServer(3, rule, updates=30) for rule in (StaleSynchronous(math.inf), Asynchronous()))
+    assert drive(stale, Speeds([1, 2, 10]), 1e9).lanes == drive(free, Speeds([1, 2, 10]), 1e9).lanes
 
 
 def slow(comm, job, kind, asked):

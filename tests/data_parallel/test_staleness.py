@@ -4,6 +4,7 @@ from functools import partial
 
 import torch
 
+from lt_core.base.action import Op
 from lt_core.base.trace import Trace
 from lt_core.comm import served
 from lt_core.data_parallel import parameter_server as ps
@@ -47,6 +48,13 @@ def test_a_simulation_and_the_schedule_say_the_same():
         schedule = drive(policy, costs, 60)
         said = sorted((u.rank, u.clock, u.read, str(u.written)) for u in uses(schedule.lanes))
         assert marks(marked(simulate(schedule, costs))) == said
+
+
+def test_a_worker_in_its_first_batch_is_no_server():
+    """It had read, and computed nothing yet: its reading was taken for a gradient that was dropped."""
+    schedule = drive(ParameterServer(4, Asynchronous()), Speeds([10, 10, 10, 100]), 50)
+    assert [a.op for a in schedule.lanes[3]] == [Op.COPY]
+    assert {u.rank for u in uses(schedule.lanes)} == {0, 1, 2} and all(u.written for u in uses(schedule.lanes))
 
 
 def test_of_p_reduce_too():

@@ -13,13 +13,14 @@ synchrony, Downpour, and the partial ones are rules too, each in its own file be
 | optimizers | SGD and Adagrad for parts of parameters | Duchi and others 2011 |
 | job | what is trained | - |
 | run | real ranks, and the same run replayed | - |
-| laws | bytes, seconds, staleness, the stable step | Yang and others 2021 |
+| laws | bytes, seconds, staleness, the stable step, momentum | Yang 2021, Mitliagkas 2016 |
 """
 
 from lt_core.data_parallel.parameter_server.job import Job, Kind
 from lt_core.data_parallel.parameter_server.laws import (
     law_bytes,
     law_messages,
+    law_momentum,
     law_seconds,
     law_stable_step,
     law_staleness,
@@ -32,5 +33,6 @@ from lt_core.data_parallel.parameter_server.run import Ended, never, replayed, r
 
 __all__ = [
     "SGD", "Adagrad", "Asynchronous", "Ended", "Job", "Kind", "Layout", "ParameterServer", "Synchronous", "law_bytes",
-    "law_messages", "law_seconds", "law_stable_step", "law_staleness", "never", "replayed", "run", "weights",
+    "law_messages", "law_momentum", "law_seconds", "law_stable_step", "law_staleness", "never", "replayed", "run",
+    "weights",
 ]  # fmt: skip

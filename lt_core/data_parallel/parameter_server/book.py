@@ -49,8 +49,8 @@ class Rule(Protocol):
     """When a server lets a worker read and push, keeps a gradient, and updates: what one technique differs in."""
 
     @property
-    def divisor(self) -> int:
-        """The sum of the gradients of an update is divided by this."""
+    def divisor(self) -> int | None:
+        """The sum of the gradients of an update is divided by this; None: by how many they are."""
         ...
 
     @property

@@ -42,7 +42,7 @@ class Kind:
 
     workers: int
     servers: int
-    divisor: int
+    divisor: int | None
 
     @staticmethod
     def of(policy: ParameterServer) -> Kind:

@@ -8,6 +8,7 @@ that lie in it.  tau: updates between reading the weights and applying their gra
               all its parts after f = N - N / K + 1 messages, for they come in turns: max(N m, f m + computing) + N m
     tau       N - 1 for equal workers; 0 for one
     step      stable on a curvature of L if and only if step <= 2 sin(pi / (4 tau + 2)) / L
+    momentum  asynchrony has one of its own, 1 - 1 / N, and an optimizer's momentum comes on top (Mitliagkas 2016)
 """
 
 from __future__ import annotations
@@ -60,3 +61,14 @@ def law_stable_step(tau: int, curvature: float = 1.0) -> float:
     if tau < 0 or curvature <= 0:
         raise UserError("no stable step", f"tau {tau}, curvature {curvature}", "tau from 0, a curvature above 0")
     return 2 * math.sin(math.pi / (4 * tau + 2)) / curvature
+
+
+def law_momentum(workers: int) -> float:
+    """The momentum that asynchrony brings by itself, 1 - 1 / N, where any worker may come next, each as likely.
+
+    The mean over all orders moves as E w' - E w = momentum (E w - E w before) - step / N E g (Mitliagkas and others
+    2016, "Asynchrony begets momentum"): a server whose optimizer has momentum as well should have less of it.
+    """
+    if workers < 1:
+        raise UserError("momentum of no workers", workers, "at least 1")
+    return 1 - 1 / workers

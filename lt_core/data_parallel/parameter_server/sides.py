@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from lt_core.base.action import Action, Op
 from lt_core.base.errors import UserError
+from lt_core.data_parallel.finite import finite
 from lt_core.data_parallel.parameter_server.layout import Layout
 from lt_core.data_parallel.parameter_server.optimizers import Steps
 
@@ -33,7 +34,7 @@ class Worker:
         self._pushed = self._read = False
 
     def compute(self, a: Action) -> None:
-        """The gradient of the batch `a.batch`, added to what was not pushed yet."""
+        """The gradient of the batch `a.batch`, added to what was not pushed yet. Errors: an inf or a nan in it."""
         if self._pushed:
             self._gradient.zero_()
             self._used.clear()
@@ -46,6 +47,7 @@ class Worker:
         grads = {name: p.grad for name, p in self.layout.parameters.items() if p.grad is not None}
         self._used |= {i for i, name in enumerate(self.layout.parameters) if name in grads}
         flat = self.layout.flat(grads)
+        finite([flat], a.rank, a.batch)
         self._gradient += flat
         if self.local_rate:
             self.weights.add_(flat, alpha=-self.local_rate)
@@ -78,7 +80,7 @@ class Shard:
         layout: Layout,
         part: int,
         optimizer: Callable[[list[Tensor]], Steps],
-        divisor: int = 1,
+        divisor: int | None = 1,
         aware: bool = False,
     ) -> None:
         low, high = layout.bounds(part)
@@ -96,9 +98,9 @@ class Shard:
             raise UserError(f"a server does not compute {a}", expected="U")
         messages = [self._held[key] for key in sorted(self._held)]
         whole = self._sum(messages)
-        at = self.weights.numel()
+        at, divisor = self.weights.numel(), self._divisor or len(messages)
         for parameter, piece, used in zip(self._parameters, self._pieces, whole[at:].tolist()):
-            parameter.grad = whole[piece.low : piece.high] / self._divisor if used else None
+            parameter.grad = whole[piece.low : piece.high] / divisor if used else None
         if self._optimizer is not None:
             self._optimizer.step()
         self._held.clear()

@@ -14,6 +14,7 @@ from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.enact import Asked, OnRank, enact, replay
+from lt_core.data_parallel.finite import finite
 from lt_core.data_parallel.parameter_server.job import Job
 from lt_core.data_parallel.parameter_server.layout import Layout
 from lt_core.data_parallel.parameter_server.optimizers import Steps
@@ -39,13 +40,17 @@ class Averager:
         self._came: dict[int, Tensor] = {}
 
     def compute(self, a: Action) -> None:
-        """F: a gradient and a step of one's own. U: the mean of what has come and one's own, summed by rank."""
+        """F: a gradient and a step of one's own. U: the mean of what has come and one's own, summed by rank.
+
+        Errors: a gradient with an inf or a nan.
+        """
         if a.op is Op.U:
             self._mean(a.rank)
             return
         self.layout.load(self.weights)
         self.model.zero_grad(set_to_none=True)
         self.loss(self.model, a.rank, a.batch).backward()  # type: ignore[no-untyped-call]
+        finite((p.grad for p in self.layout.parameters.values()), a.rank, a.batch)
         for part, p in zip(self._parts, self.layout.parameters.values()):
             part.grad = None if p.grad is None else p.grad.detach().reshape(-1).clone()
         self._optimizer.step()

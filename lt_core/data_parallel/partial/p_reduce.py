@@ -5,7 +5,8 @@ rank 1 F ==|--mean--| F ========|
 rank 2 F ========|--mean of 2 and 0--|  the one that came first adds and divides, for the others wait anyway
 
 Averaging moves no weight out of the sum over ranks: that sum changes by the ranks' own steps alone. In the end all
-average once, so that there is one model. Miao and others 2021.
+average once, so that there is one model; a rank that never comes is named then, when a deadline has passed.
+Miao and others 2021.
 """
 
 from __future__ import annotations

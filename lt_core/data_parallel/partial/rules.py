@@ -9,6 +9,9 @@ eager            late gradients go into the next round, divided by all N always 
 While a rank computes, somebody else must be awake to take what the others bring: eager-SGD has a communication thread
 on each rank for that; here one rank more, the hub, which is a parameter server. Who comes late reads the newest
 weights, hence every update that it missed. Both rules with a quorum of all are synchronous.
+
+A worker that never comes holds nobody up where the quorum is met without it. All updates are made, and then the
+referee's `Deadline` names it, for a run is over when all its ranks have left.
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ class BackupWorkers:
         check_quorum(self.quorum, self.workers)
 
     @property
-    def divisor(self) -> int:
-        """The mean is over those who came."""
-        return self.quorum
+    def divisor(self) -> None:
+        """The mean is over those who came: a quorum of them, or fewer when the last workers have stopped."""
+        return
 
     def may_read(self, book: Book, rank: int) -> bool:
         """When its gradient is used or dropped."""
