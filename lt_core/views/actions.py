@@ -8,7 +8,7 @@ from lt_core.base.action import Action, Op
 from lt_core.base.errors import UserError
 from lt_core.base.records import Span
 from lt_core.base.waits import WAITING_FOR
-from lt_core.views.style import COLLECTIVE, FILL_OF, OTHER, WAITING, WORK, Fill
+from lt_core.views.style import BACKWARD, COLLECTIVE, FILL_OF, FORWARD, OTHER, UPDATE, WAITING, WORK, Fill
 
 CHUNKS = (Op.SEND, Op.ADD, Op.COPY, Op.GATHER, Op.SCATTER)
 PLAIN = (Op.F, Op.B, Op.I, Op.W)  # their fills name them, so a bar has room for the micro-batch
@@ -30,9 +30,12 @@ def fill_of(action: Action) -> Fill:
 
 
 def fill_of_words(span: Span) -> Fill:
-    """The fill of a span in plain words: it waits, or what its stream is for."""
+    """The fill of a span in plain words: it waits, it is named as a fill is, or what its stream is for."""
     if span.name.startswith(WAITING_FOR):
         return WAITING
+    named = {fill.name: fill for fill in (FORWARD, BACKWARD, UPDATE)}
+    if span.name in named:
+        return named[span.name]
     return {"compute": WORK, "out": COLLECTIVE, "in": COLLECTIVE}.get(span.stream, OTHER)
 
 

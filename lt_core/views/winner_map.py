@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ def winner_map(rows: Mapping[str, Row], *, title: str, under: str, x: str = "byt
     fig.update_xaxes(title_text=x, showgrid=False, fixedrange=True)
     fig.update_yaxes(autorange="reversed", showgrid=False, ticks="", fixedrange=True)
     fig.update_layout(margin_b=below)
-    words = " ".join([f"{title}.", *(f"{name}: {_stretches(row)}." for name, row in rows.items())])
+    words = " ".join([f"{title}.", *(_who(rows, n) for n in dict.fromkeys([sizes[0], sizes[-1]]))])
     return Figure(titled(fig, title, under), words, rows=_table(rows, sizes))
 
 
@@ -87,10 +86,13 @@ def _steps() -> list[list[float | str]]:
     return [[end, tint] for low, high, tint in ends for end in (low, high)]
 
 
-def _stretches(row: Row) -> str:
-    """`recursive doubling, from 32 kB on ring`."""
-    (first, _), *others = [(name, min(sizes)) for name, sizes in groupby(sorted(row), key=lambda n: row[n])]
-    return ", ".join([first, *(f"from {bytes_text(start)} on {name}" for name, start in others)])
+def _who(rows: Mapping[str, Row], nbytes: int) -> str:
+    """`At 100 MB: ring (3 ranks, 5 ranks), torus (6 ranks).`"""
+    won: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        won.setdefault(row[nbytes], []).append(name)
+    said = ", ".join(f"{winner} ({', '.join(names)})" for winner, names in won.items())
+    return f"At {bytes_text(nbytes)}: {said if len(won) > 1 else f'{next(iter(won))}, everywhere'}."
 
 
 def _table(rows: Mapping[str, Row], sizes: Sequence[int]) -> tuple[tuple[str, ...], ...]:

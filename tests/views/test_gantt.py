@@ -89,6 +89,11 @@ def test_plain_words_are_filled_by_what_their_stream_is_for_and_waiting_looks_li
     assert where(figure, "collective") == [("rank 0", 3.0, 1.0, "all_reduce")]
 
 
+def test_a_span_that_is_named_as_a_kind_looks_like_it():
+    spans = [Span(0, "compute", "forward", 0.0, 1.0), Span(0, "compute", "backward", 1.0, 3.0)]
+    assert [t.name for t in gantt(Trace("step", spans)).figure.data] == ["forward", "backward"]
+
+
 def test_one_lane_a_rank_has_gaps_only_where_no_stream_is_busy():
     spans = [Span(0, "compute", "work", 0.0, 1.0), Span(0, "out", "all_reduce", 2.0, 3.0)]
     figure = gantt(Trace("sum", [*spans, Span(1, "compute", "work", 0.0, 3.0)]), one_lane=True, waiting=True)

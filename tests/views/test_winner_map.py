@@ -1,4 +1,4 @@
-"""A map of winners: each has a letter and a colour of its own, and the words say where the winner changes."""
+"""A map of winners: each has a letter and a colour of its own, and the words say who wins at both ends."""
 
 import pytest
 
@@ -40,10 +40,10 @@ def test_only_decades_are_named():
     assert (list(axis.tickvals), list(axis.ticktext)) == ([0, 2], ["1 kB", "10 kB"])
 
 
-def test_words_and_table_say_where_the_winner_changes():
+def test_words_say_who_wins_at_both_ends_and_the_table_everything():
     figure = chart()
     assert figure.words == (
-        "Seven is not eight. 7 ranks: doubling, from 3.16 kB on ring. 8 ranks: doubling, from 10 kB on halving."
+        "Seven is not eight. At 1 kB: doubling, everywhere. At 10 kB: ring (7 ranks), halving (8 ranks)."
     )
     assert figure.rows[:2] == (("", "1 kB", "3.16 kB", "10 kB"), ("7 ranks", "doubling", "ring", "ring"))
 

@@ -20,3 +20,7 @@
 | record | what a replica writes into a trace | - |
 | step | a whole step as a schedule, and its law in seconds | - |
 """
+
+from lt_core.data_parallel.replicate import bucketed, buckets, naive, overlapped, step
+
+__all__ = ["bucketed", "buckets", "naive", "overlapped", "step"]
