@@ -27,7 +27,12 @@ any reducer and does so. Its counted bytes are those of its law, to the byte.
 | grad_zip | one factor a step, the other from the step before | Cho and others 2019 |
 
 What may be wrong in a gradient. Where it is inf or nan on one rank only, the mean is so on every rank, as it is without
-a compressor, and what waits of that bucket stays as it was, on every rank: the step can be skipped everywhere.
+a compressor, and what waits of that bucket stays as it was, on every rank: the step can be skipped everywhere. What its
+other buckets had sent comes back to what waits by `undo`:
+
+    grads = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    if not all(x.isfinite().all() for x in grads.values()):      # alike on all ranks
+        reducer.undo(grads)                                      # instead of optimizer.step()
 """
 
 from lt_core.compression.coarse import Coarse

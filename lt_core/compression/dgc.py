@@ -14,7 +14,7 @@ Paper: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression", algorithm 4
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
 
 import torch
@@ -67,21 +67,32 @@ class MomentumCorrection:
         self.inner, self.momentum, self.masking, self.nesterov = forgetful(inner), momentum, masking, nesterov
         self.clip = clip
         self._velocity, self._waiting = Memory("velocity"), Memory("sum")
+        self._before: dict[str, tuple[Tensor, Tensor]] = {}  # (u, v) before the last step
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The inner reducer's mean of what waits, in the dtypes that came in; for an optimizer without momentum.
 
-        Where a mean is not finite, velocity and sum of the whole bucket stay as they were, on every rank.
-        Errors: a shape that changed, and the inner reducer's.
+        Where a mean is not finite, velocity and sum of the whole bucket stay as they were, on every rank; of other
+        buckets of that step, see `undo`. Errors: a shape that changed, and the inner reducer's.
         """
         scale = self._scale(grads, comm.size)
         moved = {name: self._moved(name, x, scale) for name, x in grads.items()}
         mean, sent = self.inner.reduce({name: waiting for name, (_, waiting) in moved.items()}, comm)
-        if all(map(finite, mean.values())):
-            for name, (velocity, waiting) in moved.items():
+        given = {name: x.to(grads[name].dtype) for name, x in mean.items()}
+        good = all(map(finite, given.values()))  # also in 16 bits, if the gradient has no more
+        for name, (velocity, waiting) in moved.items():
+            self._before.pop(name, None)
+            if good:
+                self._before[name] = self._velocity.held[name], self._waiting.held[name]
                 self._waiting.held[name] = waiting - sent[name]
                 self._velocity.held[name] = velocity * (sent[name] == 0) if self.masking else velocity
-        return Reduced({name: x.to(grads[name].dtype) for name, x in mean.items()}, sent)
+        return Reduced(given, sent)
+
+    def undo(self, names: Iterable[str]) -> None:
+        """Velocity and sum of these tensors as before their last step: for one that no rank takes, as in
+        `ErrorFeedback.undo`."""
+        for name in self._before.keys() & set(names):
+            self._velocity.held[name], self._waiting.held[name] = self._before.pop(name)
 
     def state_dict(self) -> dict[str, object]:
         """Velocity and sum of this rank, and what the inner reducer remembers."""
@@ -94,6 +105,7 @@ class MomentumCorrection:
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Go on from what `state_dict` gave on this rank. Errors: another reducer's."""
         velocity, waiting, inner = entries(state, "MomentumCorrection", "velocity", "waiting", "inner")
+        self._before = {}
         self._velocity.load(velocity)
         self._waiting.load(waiting)
         if not isinstance(inner, Mapping):

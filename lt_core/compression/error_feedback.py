@@ -11,7 +11,7 @@ Papers: Seide and others 2014; Karimireddy and others 2019. The order of the lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -33,25 +33,36 @@ class ErrorFeedback:
 
     def __init__(self, inner: Reducer, learning_rate: Callable[[], float] | None = None) -> None:
         self.inner, self._learning_rate = forgetful(inner), learning_rate
-        self._memory, self._spare = Memory("memory"), dict[str, Tensor]()
+        self._memory = Memory("memory")
+        self._spare: dict[str, Tensor] = {}  # what was remembered before: room for the next gradient
+        self._last: set[str] = set()  # whose last step can be undone
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The inner reducer's mean of gradient and memory, in the dtypes that came in; `sent` is the inner one's.
 
         Where a mean is not finite, the memory of the whole bucket stays as it was, on every rank, for that step is to
-        be skipped: what it sent is lost, and what is inf or nan of it may not all have been sent.
-        Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
+        be skipped: what is inf or nan of it may not all have been sent. Other buckets of that step have then sent what
+        nobody takes: see `undo`. Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
         """
         rate = self._rate()
         held = {name: self._memory.of(name, x) for name, x in grads.items()}
         recalled = {name: self._recalled(name, grads[name], held[name], rate) for name in grads}
         mean, sent = self.inner.reduce(recalled, comm)
-        if all(map(finite, mean.values())):
-            for name, x in recalled.items():
-                self._remember(name, x, sent[name], held[name])
-        if rate != 1:
-            mean = {name: x / rate for name, x in mean.items()}
-        return Reduced({name: x.to(grads[name].dtype) for name, x in mean.items()}, sent)
+        given = {name: (x if rate == 1 else x / rate).to(grads[name].dtype) for name, x in mean.items()}
+        good = all(map(finite, given.values()))  # also in 16 bits, if the gradient has no more
+        for name, x in recalled.items():
+            self._remember(name, x, sent[name], held[name], good)
+        return Reduced(given, sent)
+
+    def undo(self, names: Iterable[str]) -> None:
+        """Remember of these tensors what was remembered before their last step, on each rank that calls it.
+
+        For a step that no rank takes, because a mean of another bucket is not finite: what this one sent of the memory
+        would be lost. names: of the gradients of that step. Where the memory has stayed as it was, nothing changes.
+        """
+        for name in self._last.intersection(names):
+            self._memory.held[name], self._spare[name] = self._spare[name], self._memory.held[name]
+            self._last.remove(name)
 
     def residual(self, name: str) -> Tensor:
         """What waits on this rank for the next step of this tensor, times the rate if there is one."""
@@ -65,7 +76,7 @@ class ErrorFeedback:
         """Go on from what `state_dict` gave on this rank. Errors: another reducer's."""
         residual, inner = entries(state, "ErrorFeedback", "residual", "inner")
         self._memory.load(residual)
-        self._spare = {}
+        self._spare, self._last = {}, set()
         if not isinstance(inner, Mapping):
             raise UserError("this is no state of a reducer", type(inner).__name__, "what state_dict() gave")
         self.inner.load_state_dict(inner)
@@ -76,13 +87,22 @@ class ErrorFeedback:
             raise UserError("what waits is scaled by the learning rate", rate, "a rate above 0")
         return rate
 
-    def _remember(self, name: str, x: Tensor, sent: Tensor, before: Tensor) -> None:
+    def _remember(self, name: str, x: Tensor, sent: Tensor, before: Tensor, good: bool) -> None:
         """Keep x - sent where x lies, and what was remembered before as room for the next x."""
-        if sent.data_ptr() == x.data_ptr():  # all of it was sent, and x is the caller's now
-            self._memory.held[name] = before.zero_()
-            self._spare.pop(name, None)
+        whole = sent.data_ptr() == x.data_ptr()  # all of it was sent, and x is the caller's now
+        if good:
+            self._memory.held[name] = self._zeros(before) if whole else x.sub_(sent)
+            self._spare[name] = before
+            self._last.add(name)
         else:
-            self._memory.held[name], self._spare[name] = x.sub_(sent), before
+            self._last.discard(name)
+            if whole:
+                self._spare.pop(name, None)
+
+    @staticmethod
+    @torch.inference_mode(False)
+    def _zeros(like: Tensor) -> Tensor:
+        return torch.zeros_like(like)
 
     def _recalled(self, name: str, x: Tensor, held: Tensor, rate: float) -> Tensor:
         """Memory plus gradient, in memory that a step before has left: new memory costs more than the sum."""

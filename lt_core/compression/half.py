@@ -39,7 +39,8 @@ class Half:
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
         """The mean of a bucket, of the shapes and dtypes that came in; `sent` is the gradient as rounded here.
 
-        What is too large for float16 is inf in the mean. Errors: those of `Mean`.
+        What is too large for float16 (above 65,504 in x / p, or in their sum at a hop) is inf in the mean, on every
+        rank; `ErrorFeedback` then remembers nothing of that step, which is to be skipped. Errors: those of `Mean`.
         """
         self._agreed(grads, comm)
         short = (flat(grads) / comm.size).to(self._dtype)

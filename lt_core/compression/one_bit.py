@@ -52,7 +52,7 @@ def encode(grads: Mapping[str, Tensor]) -> Tensor:
     x = flat(grads)
     upper, lower = x.clamp(min=0), x.clamp(max=0)  # nan stays nan in both
     counts = _by_column((x >= 0).to(x.dtype), grads)
-    rows = torch.cat([torch.full((columns(g.shape),), float(_rows(g.shape))) for g in grads.values()]).to(x)
+    rows = torch.cat([x.new_full((columns(g.shape),), _rows(g.shape)) for g in grads.values()])
     means = [_by_column(upper, grads) / counts.clamp(min=1), _by_column(lower, grads) / (rows - counts).clamp(min=1)]
     return joined(*means, bits((x >= 0).to(torch.uint8)))
 

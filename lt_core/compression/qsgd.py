@@ -3,7 +3,8 @@
     s = 4 levels     |v| / norm   0 ---- 1/4 --x-- 1/2 ---- 3/4 ---- 1       x = 0.3: four times in five 1/4, else 1/2
                      step         0       1         2        3       4
 
-Chunks of d elements have a norm each. Few steps are not 0 where s is below the root of d, so that a code which skips
+Chunks of d elements have a norm each; the last one is filled up with zeros, and a bucket of fewer than d is a chunk of
+its own size. Few steps are not 0 where s is below the root of d, so that a code which skips
 zeros (Elias) beats a fixed width. No memory is needed; the draw has no bias, but much noise where s is small:
 Law of the error: E |Q - v|^2 = sum of (norm / s)^2 f (1 - f), f what a step is passed by; at most min(d / s^2,
 sqrt(d) / s) |v|^2: with s = 1 and d = 1000 the noise is 24 times the signal.
@@ -97,7 +98,7 @@ class QSGD:
         chunks = bytes_for(like.numel(), self.chunk)
         norm_bytes = chunks * like.dtype.itemsize
         norms, rest = cut(code, (like.dtype, chunks), (torch.uint8, code.numel() - norm_bytes))
-        steps = self.code.decode(rest, chunks, self.chunk, self.levels)
+        steps = self.code.decode(rest, chunks, min(self.chunk, like.numel()), self.levels)
         return (steps / self.levels * norms[:, None]).view(-1)[: like.numel()]
 
     def state_dict(self) -> dict[str, object]:
@@ -111,7 +112,8 @@ class QSGD:
 
 
 def quantized(x: Tensor, levels: int, chunk: int, draws: Draws, rank: int) -> Steps:
-    """x (n,) as norms and steps; the last chunk is filled up with zeros."""
+    """x (n,) as norms and steps, in chunks of at most n elements."""
+    chunk = min(chunk, x.numel())
     rows = torch.nn.functional.pad(x, (0, -x.numel() % chunk)).view(-1, chunk)
     norms = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64).to(x.dtype)  # squares of small ones vanish in 32
     steps = (rows.abs() / norms[:, None] * levels).nan_to_num_(nan=0, posinf=0)  # 0 / 0, and what is not finite

@@ -6,8 +6,8 @@ one process on the whole batch would. Asynchronous ones stop waiting, and then s
     replica = overlapped.replicate(model, comm)      # your model, as it is
     loss.backward(); replica.sync(); optimizer.step()
 
-Dropout draws from torch's generator, whose seed is the same in every process: `torch.manual_seed(seed + comm.rank)`
-gives each rank masks of its own.
+Dropout draws from torch's generator: `torch.manual_seed(seed + comm.rank)` gives each rank masks of its own, the same
+seed on all ranks the same masks for other samples.
 
 | file | idea | paper |
 |---|---|---|

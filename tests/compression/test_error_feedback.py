@@ -5,6 +5,7 @@ import torch
 
 from lt_core.base.errors import UserError
 from lt_core.collectives import Mean
+from lt_core.comm import threads
 from lt_core.compression import (
     QSGD,
     Coarse,
@@ -74,6 +75,51 @@ def conserved(comm):
 def test_no_gradient_is_lost_or_counted_twice(ranks):
     for worst in ranks(3).run(conserved):
         assert set(worst) == set(LOSSY) and max(worst.values()) < 1e-12, worst
+
+
+WITH_MEMORY = {name: lambda make=make: ErrorFeedback(make()) for name, make in LOSSY.items()}
+WITH_MEMORY["mean"] = lambda: ErrorFeedback(Mean())
+WITH_MEMORY["dgc"] = lambda: MomentumCorrection(TopK(0.2), 0.9, masking=False)
+
+
+def waiting(reducer):
+    """What this rank remembers."""
+    state = reducer.state_dict()
+    return {n: x.clone() for key in ("residual", "velocity", "waiting") for n, x in state.get(key, {}).items()}
+
+
+def skipped(comm, make):
+    """Six steps of two buckets; in the third, one rank's second bucket has a nan, so that nobody takes that step."""
+    reducer, produced, taken, u = make(), 0.0, 0.0, 0.0
+    for step in range(6):
+        grads = gradient(comm.rank, step)
+        buckets, before = [{"w": grads.pop("w")}, grads], waiting(reducer)
+        if step == 2 and comm.rank == 1:
+            buckets[1]["b"][3] = float("nan")
+        got = [reducer.reduce(bucket, comm) for bucket in buckets]
+        if not all(torch.isfinite(x).all() for one in got for x in one.mean.values()):
+            assert step == 2
+            reducer.undo(("w", "b", "s"))
+            reducer.undo(("w", "b", "s"))  # once is enough, and twice is once
+            after = waiting(reducer)
+            assert all(torch.equal(after[n], before[n]) for n in before)
+            continue
+        u = buckets[0]["w"] + (0.9 * u if isinstance(reducer, MomentumCorrection) else 0)
+        produced, taken = produced + u, taken + got[0].sent["w"]
+    return float((taken + waiting(reducer)["w"] - produced).abs().max())
+
+
+@pytest.mark.parametrize("make", WITH_MEMORY.values(), ids=WITH_MEMORY)
+def test_a_step_that_nobody_takes_loses_nothing_that_waited(make):
+    """The bucket beside the spoiled one had sent of its memory what no weight ever got."""
+    assert max(threads.run(skipped, 2, (make,), 20)) < 1e-12
+
+
+def test_a_mean_that_its_own_dtype_cannot_hold_is_not_finite_either():
+    """64,000 waited and 64,000 came: the mean in 32 bits was finite, the memory forgot it, the weights got inf."""
+    for reducer in (ErrorFeedback(Threshold(70_000.0)), MomentumCorrection(Threshold(70_000.0), 0.0)):
+        first, second = steps(lambda reducer=reducer: reducer, [{"x": torch.tensor([64_000.0]).half()}] * 2)
+        assert first.mean["x"] == 0 and second.mean["x"].isinf() and waiting(reducer)["x"] == 64_000
 
 
 def virtual(comm):

@@ -25,6 +25,13 @@ def test_with_feedback_small_gradients_add_up_until_they_are_sent():
     assert sum(float(r.mean["x"]) for r in sent) == pytest.approx(2e-7, rel=0.4)
 
 
+def test_what_is_too_large_is_remembered_by_nobody():
+    reducer = ErrorFeedback(Half())
+    small, large, again = steps(lambda: reducer, [{"x": torch.tensor([x])} for x in (2e-8, 1e6, 2e-8)])
+    assert (small.mean["x"], large.mean["x"]) == (0, float("inf")) and again.mean["x"].isfinite()
+    assert reducer.residual("x") + again.mean["x"] == pytest.approx(4e-8)
+
+
 def test_sixteen_bits_they_must_be():
     with pytest.raises(UserError, match=r"half a float has 16 bits; got torch\.float32"):
         Half(torch.float32)
