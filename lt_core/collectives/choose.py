@@ -129,7 +129,12 @@ def crossovers(
     add_s_per_byte: float = 0.0,
     among: Mapping[str, Algorithm] = ALGORITHMS,
 ) -> list[tuple[int, str]]:
-    """From how many bytes on which is the fastest, up to `most_bytes`: [(0, ...), (30_001, ...)]."""
+    """From how many bytes on which is the fastest, up to `most_bytes`: [(0, ...), (30_001, ...)].
+
+    Found by halving: between two sizes with the same fastest one nothing is looked at. None is missed where prices
+    are straight lines, of which each has one stretch of the lower edge; where they are not (over several nodes, or a
+    double tree in as many pieces as are best) one that is the fastest for a while in between may be.
+    """
 
     @cache
     def best(nbytes: int) -> str:

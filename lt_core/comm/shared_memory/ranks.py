@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -96,6 +97,8 @@ class SharedMemory(Verbs):
         told = notes(self, "lives" if known and not known.ended else "")
         if all(told[r] for r in chosen):
             return known or Outside(self, chosen)
+        if known:  # it has ended here or elsewhere, and nothing of it is to be moved on
+            known.abort(known.ended or "made anew")
         stage_bytes = self._phases.room.stage_bytes
         memory, why = share(self, room_bytes(len(chosen), stage_bytes), chosen)
         if why:
@@ -125,6 +128,8 @@ class SharedMemory(Verbs):
         if self._ending.tell(reason) and self._beneath:
             self._beneath.abort(reason)
         self._messages.forget()
+        with contextlib.suppress(ValueError):  # it was aborted before
+            self._family.messages.remove(self._messages)
         for subset in self._subsets.values():
             subset.abort(reason)
 

@@ -52,7 +52,7 @@ class Summed:
     """Buckets are summed where they lie.
 
     The mean divides the sum once. By a power of two that is exact, so it can ride on the copy into the bucket, where it
-    costs nothing and gives the same bits.
+    costs nothing and gives the same bits, but for what falls below the smallest normal number (1e-38 in float32).
     """
 
     def __init__(self, comm: Comm) -> None:

@@ -443,14 +443,22 @@ def test_subsets():
 
 def test_a_subset_that_a_rank_ended_is_made_again():
     def fn(comm):
-        group = comm.subset([1, 0])
-        if comm.rank == 0:
-            group.abort("enough")
-        with pytest.raises(Aborted, match="enough"):
-            group.barrier()
-        return _all_reduced(comm.subset([1, 0]), torch.ones(1)).item()
+        for _ in range(3):
+            group = comm.subset([1, 0])
+            if comm.rank == 0:
+                group.abort("enough")
+            with pytest.raises(Aborted, match="enough"):
+                group.barrier()
+        last = comm.subset([1, 0])
+        return _all_reduced(last, torch.ones(1)).item(), len(last._family.messages)
 
-    assert run(fn, 2) == [2, 2]
+    assert run(fn, 2) == [(2, 2)] * 2  # and of those that ended nothing is left to be moved on
+
+
+@pytest.mark.parametrize("nbytes", [1 << 15, 3 << 15, -1])
+def test_a_stage_holds_a_part_for_each_rank(nbytes):
+    with pytest.raises(RankError, match=f"a stage of shared memory; got {nbytes} bytes; expected a power of two from"):
+        threads.run(lambda comm: over(comm, nbytes), 1)
 
 
 def test_an_abort_is_heard_by_who_waits():
