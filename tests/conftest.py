@@ -22,6 +22,7 @@ from tests.warm import RANKS, WAIT_S, Warm
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started in the background ignores it
 settings.register_profile("here", deadline=None)  # how long an example takes is a benchmark's business
 settings.load_profile("here")
+torch.set_num_threads(1)  # tests are small, and two lanes of them share the cores
 
 PROCESSES = ["gloo", *(["nccl"] if torch.cuda.device_count() >= RANKS else [])]
 

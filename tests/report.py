@@ -30,9 +30,14 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
-        slow = [item for item in items if any(map(item.get_closest_marker, SLOW))]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not any(map(item.get_closest_marker, SLOW))]
+        slow = {item for item in items if is_slow(item)}
+        config.hook.pytest_deselected(items=[*slow])
+        items[:] = [item for item in items if item not in slow]
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether it is marked so, or asks for the fixture `processes`."""
+    return any(map(item.get_closest_marker, SLOW)) or "processes" in getattr(item, "fixturenames", ())
 
 
 class Report:

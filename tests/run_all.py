@@ -1,6 +1,7 @@
 """make test and make check: run every part, then say what was dear, what was skipped, and which parts failed.
 
-A failing part fails the whole, but the later parts still run. With CI=true the number of skips must be the one that
+Rounds follow each other; in a round lanes run side by side, since tests that start ranks wait half of their time. A
+failing part fails the whole, but the later parts still run. With CI=true the number of skips must be the one that
 .ci/skips states, so that a test which stopped running is noticed.
 """
 
@@ -11,6 +12,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,27 +38,53 @@ class Result(NamedTuple):
     report: dict[str, dict]
 
 
+Lane = list[Part]
+Round = list[Lane]
+
 PYTEST = ["pytest", "-q", "--continue-on-collection-errors", "-p", "tests.report"]
-STYLE = [
-    Part("format", ["ruff", "format", "--check", "."]),
-    Part("lint", ["ruff", "check", "."]),
-    Part("types", ["mypy"]),
-]
-QUICK = [*STYLE, Part("tests", [*PYTEST, "--quick", "--ignore=tests/browser", "tests"], reports=True)]
 LABS = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=60", "--timeout=120", "-p", "tests.guards"]
-ALL = [
-    *STYLE,
-    Part("tests", [*PYTEST, "--ignore=tests/browser", "tests"], reports=True),
-    Part("labs", [*PYTEST, *LABS, "labs/solutions"], reports=True),
-    Part("browser", [*PYTEST, "tests/browser"], reports=True),
-]
+STARTS = ["tests/comm", "tests/magics", "tests/cli"]  # most of their time ranks are starting or ending
+PAGES = ["tests/teaching", "tests/labs", "tests/views", "tests/test_guards.py"]
+APART = [*STARTS, *PAGES, "tests/browser"]
+
+
+def tests(*options: str) -> tuple[Part, Part, Part]:
+    """Return all tests but the browser's, in three parts."""
+    command = [*PYTEST, *options]
+    return (
+        Part("starts", [*command, *STARTS], reports=True),
+        Part("pages", [*command, *PAGES], reports=True),
+        Part("tests", [*command, *(f"--ignore={place}" for place in APART), "tests"], reports=True),
+    )
+
+
+def quick() -> list[Round]:
+    """Return what `make check` runs."""
+    starts, pages, rest = tests("--quick")
+    return [STYLE, [[starts, pages], [TYPES, rest]]]
+
+
+def everything() -> list[Round]:
+    """Return what `make test` runs."""
+    starts, pages, rest = tests()
+    labs = Part("labs", [*PYTEST, *LABS, "labs/solutions"], reports=True)
+    return [
+        STYLE,
+        [[TYPES, rest, pages], [starts]],
+        [[labs, Part("browser", [*PYTEST, "tests/browser"], reports=True)]],
+    ]
+
+
+STYLE = [[Part("format", ["ruff", "format", "--check", "."]), Part("lint", ["ruff", "check", "."])]]
+TYPES = Part("types", ["mypy"])
 
 
 def main() -> int:
     """Run the parts and return the exit code: 0 if nothing failed."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        results = [run(part, Path(folder)) for part in (QUICK if "--quick" in sys.argv else ALL)]
+        rounds = quick() if "--quick" in sys.argv else everything()
+        results = [result for lanes in rounds for result in side_by_side(lanes, Path(folder))]
     failed = [result.name for result in results if result.code] + too_slow(results)
     skips = {test: why for result in results for test, why in result.report.get("skips", {}).items()}
     if os.environ.get("CI") == "true":
@@ -68,19 +97,38 @@ def main() -> int:
     return bool(failed)
 
 
-def run(part: Part, folder: Path) -> Result:
-    """Run one part, its output going straight to the terminal."""
+def side_by_side(lanes: Round, folder: Path) -> Iterator[Result]:
+    """Run the lanes; the first one's output comes as it goes, that of the others when a part of theirs has ended."""
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        beside = [
+            pool.submit(lambda lane: [run(part, folder, live=False) for part in lane], lane) for lane in lanes[1:]
+        ]
+        yield from [run(part, folder) for part in lanes[0]]
+        for lane in beside:
+            yield from lane.result()
+
+
+def run(part: Part, folder: Path, live: bool = True) -> Result:
+    """Run one part, its output going straight to the terminal, or all at once in the end."""
     path = folder / f"{part.name}.json"
     command = [sys.executable, "-m", *part.arguments, *([f"--report={path}"] if part.reports else [])]
-    print(f"\n== {part.name}: {' '.join(part.arguments)}", flush=True)
+    title = f"\n== {part.name}: {' '.join(part.arguments)}"
+    print(title if live else f"\n== {part.name} runs beside", flush=True)
     start = time.monotonic()
-    try:
-        code = subprocess.run(command, cwd=ROOT, timeout=PART_LIMIT_S).returncode
-    except subprocess.TimeoutExpired:
+    with open(folder / f"{part.name}.txt", "w+", encoding="utf-8", errors="replace") as output:
+        stream = {} if live else {"stdout": output, "stderr": subprocess.STDOUT}
+        try:
+            code = subprocess.run(command, cwd=ROOT, timeout=PART_LIMIT_S, **stream).returncode
+        except subprocess.TimeoutExpired:
+            code = 1
+        output.seek(0)
+        if not live:
+            print(f"{title}\n{output.read()}", flush=True)
+    seconds = time.monotonic() - start
+    if seconds > PART_LIMIT_S:
         print(f"{part.name} was ended: it ran longer than {PART_LIMIT_S} s")
-        code = 1
     report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return Result(part.name, code, time.monotonic() - start, report)
+    return Result(part.name, code, seconds, report)
 
 
 def too_slow(results: list[Result]) -> list[str]:

@@ -1,13 +1,26 @@
 """The closing words of `make test` tell the truth: costs, skips, and each reason to fail."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.run_all import Part, Result, by_place, costs, run, skip_faults, too_slow
+from tests.run_all import (
+    APART,
+    Part,
+    Result,
+    by_place,
+    costs,
+    everything,
+    quick,
+    run,
+    side_by_side,
+    skip_faults,
+    too_slow,
+)
 
 ROOT = Path(__file__).parent.parent
 
@@ -44,6 +57,30 @@ def test_a_part_that_exits_with_an_error_failed(tmp_path):
     assert run(Part("good", ["py_compile", "tests/run_all.py"]), tmp_path).code == 0
 
 
+@pytest.mark.processes
+def test_lanes_run_side_by_side_and_each_says_its_own(tmp_path, capfd):
+    os.mkfifo(tmp_path / "pipe")  # who opens an end waits for who opens the other
+    reads, writes = (
+        Part(name, ["timeit", "-n1", "-r1", f"open({str(tmp_path / 'pipe')!r}, {mode!r}).close(); print('{name} met')"])
+        for name, mode in (("reads", "r"), ("writes", "w"))
+    )
+    found = side_by_side([[reads], [writes, Part("bad", ["py_compile", "no_such_file.py"])]], tmp_path)
+    assert {result.name: result.code for result in found} == {"reads": 0, "writes": 0, "bad": 1}
+    said = capfd.readouterr().out
+    assert "reads met" in said and "writes met" in said and "no_such_file.py" in said
+
+
+def test_every_test_stands_in_one_part():
+    for rounds in (everything(), quick()):
+        parts = [part for lanes in rounds for lane in lanes for part in lane if part.reports]
+        named = [word for part in parts for word in part.arguments if word.startswith("tests/")]
+        assert all((ROOT / place).exists() for place in named) and len(named) == len(set(named))
+        assert set(APART) - set(named) <= {"tests/browser"}
+        assert [f"--ignore={place}" for place in APART] == [
+            word for part in parts for word in part.arguments if word.startswith("--ignore")
+        ]
+
+
 TESTS = """
 import pytest
 def test_passes(): assert True
@@ -53,6 +90,9 @@ def test_skips(): pytest.skip("no card")
 def test_hides(): assert False
 @pytest.mark.processes
 def test_starts_processes(): assert True
+def test_asks_for_processes(processes): assert True
+@pytest.fixture
+def processes(): return None
 """
 
 
@@ -67,12 +107,12 @@ def report(folder, *options):
 @pytest.mark.processes
 def test_the_report_counts_outcomes_and_names_why_a_test_was_skipped(tmp_path):
     found = report(tmp_path)
-    assert found["counts"] == {"passed": 2, "failed": 1, "skipped": 2}
+    assert found["counts"] == {"passed": 3, "failed": 1, "skipped": 2}
     assert {name.split("::")[1]: why for name, why in found["skips"].items()} == {
         "test_skips": "no card",
         "test_hides": "known",
     }
-    assert len(found["seconds"]) == 5
+    assert len(found["seconds"]) == 6
 
 
 @pytest.mark.processes

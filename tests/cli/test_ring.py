@@ -22,11 +22,18 @@ def on_threads(ranks: int, elements: int) -> Trial:
 
 
 @pytest.fixture
-def call(monkeypatch, tmp_path):
+def drawn(monkeypatch, tmp_path):
     """The command with ranks as threads; what it prints, and its exit code."""
     monkeypatch.setattr(ring, "run", on_threads)
     monkeypatch.setenv("COLUMNS", "80")
     return lambda *words: CliRunner().invoke(app, ["ring", "--out", str(tmp_path / "seen"), *words])
+
+
+@pytest.fixture
+def call(drawn, monkeypatch):
+    """The same with a page that has no figures in it, for they take longer than all else."""
+    monkeypatch.setattr(ring_files, "figures", lambda trial: [])
+    return drawn
 
 
 def test_it_shows_grid_witnesses_traffic_and_badge(call):
@@ -64,8 +71,8 @@ def test_one_rank_alone_has_nothing_to_send(call):
     assert done.output.count("all equal") == 3
 
 
-def test_it_writes_trace_and_figures_and_says_where(call, tmp_path):
-    said = call().output
+def test_it_writes_trace_and_figures_and_says_where(drawn, tmp_path):
+    said = drawn().output
     folder = tmp_path / "seen"
     assert all(str(folder / name) in said for name in ("ring.html", "ring.chrome.json", "ring.trace.jsonl"))
     trace = Trace.load(folder / "ring.trace.jsonl")
