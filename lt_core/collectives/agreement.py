@@ -20,7 +20,9 @@ from lt_core.comm.comm import Comm
 class Agreed:
     """What a reducer asks of each bucket: `Agreed("top-k of 0.01")(grads, comm)` returns where all ranks brought it.
 
-    settings: what the ranks must have in common besides. A bucket that was seen before costs no message. Errors: names,
+    settings: what the ranks must have in common besides. A bucket that was seen before costs no message. One that
+    changes on some ranks alone is asked about by these, while the others sum: that ends in a `Mismatch` where the calls
+    are compared (threads, the contract), and in a `Deadline` at the latest. Errors: names,
     shapes, dtypes or settings that differ between ranks, no ordinary tensor, a dtype that has no mean.
     """
 

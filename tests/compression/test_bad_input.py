@@ -5,6 +5,8 @@ import torch
 
 from lt_core.base.errors import RankError, UserError
 from lt_core.collectives import Mean
+from lt_core.comm import threads
+from lt_core.comm.contract import under_contract
 from lt_core.compression import (
     QSGD,
     Coarse,
@@ -123,6 +125,23 @@ def test_a_tensor_that_changes_its_shape(make):
     with pytest.raises(UserError) as error:
         steps(make, [{"w": torch.ones(30, 20)}, {"w": torch.ones(31, 40)}])
     assert "w changed its shape, and its" in str(error.value) and "try: a new reducer" in str(error.value)
+
+
+def changed(comm, make):
+    """Rank 1 brings another shape in the second step."""
+    reducer = make()
+    for step in range(2):
+        reducer.reduce({"w": torch.ones(40 + (step and comm.rank), 30)}, comm)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(Half, "Mismatch"), (lambda: TopK(0.1), "Mismatch"), (lambda: ErrorFeedback(TopK(0.1)), "UserError")],
+)
+def test_a_shape_that_changes_on_one_rank_alone_ends_in_an_error_on_all(make, kind):
+    with pytest.raises(RankError) as error:
+        threads.run(under_contract, 2, (changed, make), 20)
+    assert error.value.kind == kind and "rank 1" in str(error.value)
 
 
 def other_settings(comm):
