@@ -52,8 +52,8 @@ def test_many_levels_are_the_gradient(code):
 
 @pytest.mark.parametrize("scale", [0.0, 1e-30, 1e30, 1e-42])
 def test_norms_of_all_sizes(scale):
-    x = (normal(600) * scale).float()
-    got = once(QSGD(2**16), x=x)["x"]
+    x = (normal(100) * scale).float()
+    got = once(QSGD(2**16, 32), x=x)["x"]
     assert torch.isfinite(got).all() and torch.allclose(got, x, rtol=1e-2, atol=scale * 1e-3)
 
 

@@ -30,7 +30,7 @@ WAYS = {
     "grad zip": lambda: ErrorFeedback(GradZip(1)),
     "dgc": lambda: deep_gradient_compression(0.1, momentum=0.5),
 }
-STEPS, RATE = 60, 0.05
+STEPS, RATE = 10, 0.12
 
 
 def trained(comm):
