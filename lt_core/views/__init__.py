@@ -13,7 +13,7 @@
 | curves | seconds against bytes, a line a way of doing it | seconds by bytes |
 | crossover | many laws over bytes, the fastest among them, dots of runs | seconds by bytes, stretches |
 | winner_map | who wins where, a letter a winner | the winner by case and bytes |
-| compression | error against bytes, a letter a method | Point a method |
+| compression, letters | error against bytes, a letter a method, none over another | Point a method |
 | guess | a guess as a dashed line across any of them | Figure |
 | explore | a slider a parameter: controls, panel, picture | a function that gives a Figure |
 | staleness | who used which version of the weights: a bar a gradient | Trace with marks of staleness |

@@ -9,21 +9,21 @@ error 10 |  A                       filled: what is lost is remembered; open: it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from math import ceil, floor, inf, isfinite, log10
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lt_core.base.errors import UserError
 from lt_core.base.units import bytes_text
+from lt_core.views.letters import beside
 from lt_core.views.show import Figure
-from lt_core.views.style import BLUE, BOTTOM, CURVES, INK, PALE, bytes_ticks, escaped, sized, titled
+from lt_core.views.style import BLUE, BOTTOM, INK, PALE, TOP, bytes_ticks, escaped, sized, titled
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 LEGEND_ROW = 20  # pixels, of three names
-SIDES = ("top right", "bottom left", "top left", "bottom right")  # of a mark, in turn: near marks keep their letters
+PLOT = (480, 340)  # pixels of the narrowest picture between its axes: letters that are free there are free in a wider
 
 
 class Point(NamedTuple):
@@ -41,11 +41,14 @@ def compression(points: Mapping[str, Point], dense_bytes: int = 0, *, title: str
     """
     _check(points)
     best = frontier(points)
-    fig = sized(_draw(points, best, dense_bytes), CURVES + LEGEND_ROW * ceil(len(points) / 3))
+    below = BOTTOM + LEGEND_ROW * ceil(len(points) / 3)
+    fig = sized(_draw(points, best, dense_bytes), TOP + PLOT[1] + below)
     sizes = [p.nbytes for p in points.values()] + [dense_bytes] * bool(dense_bytes)
-    fig.update_xaxes(**bytes_ticks(*_decades(sizes)), title_text="bytes a rank sends")
-    fig.update_yaxes(**_ticks(*_decades([p.error for p in points.values()])), showgrid=True, title_text="error")
-    fig.update_layout(margin_b=BOTTOM + LEGEND_ROW * ceil(len(points) / 3))
+    ends = _ends(sizes), _ends([p.error for p in points.values()])
+    fig.update_xaxes(**bytes_ticks(*_decades(sizes)), range=ends[0], title_text="bytes a rank sends")
+    fig.update_yaxes(**_ticks(*_decades([p.error for p in points.values()])), range=ends[1], title_text="error")
+    fig.update_layout(margin_b=below)
+    _letters(fig, points, ends)
     errors = ", ".join(f"{name} {points[name].error:.3g}" for name in points)  # the last digits are a machine's own
     words = _words(title, points, best, dense_bytes)
     return Figure(titled(fig, title, under), words, f"Errors: {errors}.", _rows(points, best))
@@ -85,7 +88,7 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
         name="frontier",
         hoverinfo="skip",
     )
-    for letter, side, (name, point) in zip(ascii_uppercase, cycle(SIDES), points.items()):
+    for letter, (name, point) in zip(ascii_uppercase, points.items()):
         mark = {
             "symbol": "circle" if point.feedback else "circle-open",
             "size": 13,
@@ -94,9 +97,8 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
         }
         hover = f"{name}: {bytes_text(point.nbytes)}, error {point.error:.3g}"
         fig.add_scatter(
-            x=[point.nbytes], y=[point.error], mode="markers+text", marker=mark, name=escaped(f"{letter} {name}"),
-            text=[letter], textposition=side, textfont={"size": 14, "color": INK}, cliponaxis=False,
-            hovertext=escaped(hover), hoverinfo="text",
+            x=[point.nbytes], y=[point.error], mode="markers", marker=mark, name=escaped(f"{letter} {name}"),
+            cliponaxis=False, hovertext=escaped(hover), hoverinfo="text",
         )  # fmt: skip
     if dense_bytes:
         fig.add_vline(x=dense_bytes, line={"color": INK, "width": 1, "dash": "dash"})
@@ -106,6 +108,24 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
     return fig
 
 
+def _letters(fig: go.Figure, points: Mapping[str, Point], ends: tuple[list[float], list[float]]) -> None:
+    """A letter beside each mark, with a thin line to it."""
+    places = [(log10(p.nbytes), log10(p.error)) for p in points.values()]
+    pixels = [((v[0] - ends[0][0]), (v[1] - ends[1][0])) for v in places]
+    scale = [size / (high - low) for size, (low, high) in zip(PLOT, ends)]
+    moved = beside([(x * scale[0], y * scale[1]) for x, y in pixels], *PLOT)
+    for letter, (x, y), (right, up) in zip(ascii_uppercase, places, moved):
+        fig.add_annotation(
+            x=x, y=y, ax=right, ay=-up, text=letter, font={"size": 14, "color": INK}, borderpad=0,
+            showarrow=True, arrowhead=0, arrowwidth=1, arrowcolor=PALE, standoff=7,
+        )  # fmt: skip
+
+
+def _ends(values: Sequence[float]) -> list[float]:
+    """The logarithms between which all of them have room."""
+    return [log10(min(values)) - 0.12, log10(max(values)) + 0.12]
+
+
 def _decades(values: Sequence[float]) -> tuple[int, int]:
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     return low, max(high, low + 1)
@@ -113,9 +133,8 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
 
 def _ticks(lowest: int, highest: int) -> dict[str, Any]:
     values = [10.0**k for k in range(lowest, highest + 1)]
-    ends = [lowest - 0.1, highest + 0.1]
     texts = [f"{v:g}" for v in values]
-    return {"type": "log", "tickvals": values, "ticktext": texts, "minor_ticks": "", "range": ends}
+    return {"type": "log", "tickvals": values, "ticktext": texts, "minor_ticks": "", "showgrid": True}
 
 
 def _words(title: str, points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) -> str:

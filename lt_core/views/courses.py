@@ -1,4 +1,4 @@
-"""How something went: a number against time, a line a way of doing it, each named at its end.
+"""How something went: a number against time, a line a way of doing it, each named at its end, or below if many.
 
 accuracy |     .--'' quorum        a line is [(time, value), ...]; a dashed level line where a bound stands
          |  .-'_.-'' synchronous
@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING
 from lt_core.base.errors import UserError
 from lt_core.views.curves import NAME, apart
 from lt_core.views.show import Figure
-from lt_core.views.style import BLUE, BROWN, CURVES, DASHES, GREEN, INK, ORANGE, PURPLE, SKY, escaped, sized, titled
+from lt_core.views.style import (
+    BLUE,
+    BOTTOM,
+    BROWN,
+    CURVES,
+    DASHES,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    SKY,
+    escaped,
+    sized,
+    titled,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,8 +35,9 @@ if TYPE_CHECKING:
 Line = Sequence[tuple[float, float]]
 LOOKS = (  # colour, colour of the name, dash: of each line in turn
     (BLUE, BLUE, DASHES[0]), (ORANGE, BROWN, DASHES[1]), (GREEN, GREEN, DASHES[2]), (PURPLE, INK, DASHES[3]),
-    (SKY, BLUE, DASHES[1]), (INK, INK, DASHES[2]),
+    (SKY, BLUE, "longdash"), (INK, INK, "longdashdot"),
 )  # fmt: skip
+AT_END, EARLY, ROW = 4, 0.6, 20  # names that find room; of the time, an end that has its name there; pixels
 
 
 def courses(
@@ -44,11 +59,10 @@ def courses(
         raise UserError("lines that can be told apart", f"{len(lines)} lines", f"1 to {len(LOOKS)}")
     if empty := [name for name, line in lines.items() if not line]:
         raise UserError(f"{empty[0]} has no point", expected="at least one (time, value)")
-    fig = sized(_draw(lines, _ends(lines, between)), CURVES)
+    fig = _named(_draw(lines), lines, between)
     fig.update_yaxes(showgrid=True, title_text=y, range=list(between) if between else None)
     starts, ends = zip(*((line[0][0], line[-1][0]) for line in lines.values()))
     fig.update_xaxes(title_text=x, range=[min(starts), max(ends)])  # the names stand beside the axes
-    fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
     said = " ".join(_words(name, line, between) for name, line in lines.items())
     first = f"{title}. {y[0].upper()}{y[1:]} against {x}."
     rows = (
@@ -65,16 +79,28 @@ def _ends(lines: Mapping[str, Line], between: tuple[float, float] | None) -> dic
     return apart({name: min(max(line[-1][1], low), high) for name, line in lines.items()}, high - low)
 
 
-def _draw(lines: Mapping[str, Line], heights: Mapping[str, float]) -> go.Figure:
+def _draw(lines: Mapping[str, Line]) -> go.Figure:
     import plotly.graph_objects as go
 
-    fig, right = go.Figure(), max(line[-1][0] for line in lines.values())
-    for (name, line), (colour, text, dash) in zip(lines.items(), LOOKS):
+    fig = go.Figure()
+    for (name, line), (colour, _, dash) in zip(lines.items(), LOOKS):
         look = {"mode": "lines", "line": {"color": colour, "width": 3, "dash": dash}, "name": escaped(name)}
         fig.add_scatter(x=[x for x, _ in line], y=[y for _, y in line], **look)
-        place = {"x": right, "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
-        fig.add_annotation(text=escaped(name), font={"size": 13, "color": text}, **place)
     return fig
+
+
+def _named(fig: go.Figure, lines: Mapping[str, Line], between: tuple[float, float] | None) -> go.Figure:
+    """Up to four names stand beside the axes, at the lines' ends; more are a legend, which shows the dashes."""
+    if len(lines) > AT_END:
+        fig.update_layout(showlegend=True, margin_b=BOTTOM + ROW)
+        return sized(fig, CURVES + ROW)
+    heights, right = _ends(lines, between), max(line[-1][0] for line in lines.values())
+    for (name, line), (_, text, _) in zip(lines.items(), LOOKS):
+        x = line[-1][0] if line[-1][0] < EARLY * right else right
+        place = {"x": x, "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
+        fig.add_annotation(text=escaped(name), font={"size": 13, "color": text}, **place)
+    fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
+    return sized(fig, CURVES)
 
 
 def _words(name: str, line: Line, between: tuple[float, float] | None) -> str:

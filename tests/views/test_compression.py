@@ -1,10 +1,14 @@
 """Error against bytes: a letter a method, filled where it remembers, a frontier of those that nobody beats in both."""
 
+from itertools import combinations
+from math import dist
+
 import pytest
 
 from lt_core.base.errors import UserError
 from lt_core.views import Point, compression
 from lt_core.views.compression import frontier
+from lt_core.views.letters import beside
 
 POINTS = {
     "half": Point(840_000, 1e-4),
@@ -24,11 +28,24 @@ def test_the_frontier_is_whom_nobody_beats_in_both():
 
 
 def test_each_method_has_a_letter_and_a_mark_which_says_whether_it_remembers():
-    line, *marks = drawn().figure.data
-    assert [(t.text[0], t.marker.symbol) for t in marks] == [
+    figure = drawn().figure
+    line, *marks = figure.data
+    letters = [note for note in figure.layout.annotations if note.showarrow]
+    assert [(note.text, t.marker.symbol) for note, t in zip(letters, marks, strict=True)] == [
         ("A", "circle-open"), ("B", "circle"), ("C", "circle"), ("D", "circle-open"),
     ]  # fmt: skip
     assert [t.name for t in marks][3] == "D sign &lt;1" and list(line.x) == [60_000, 840_000]
+    assert [round(10**note.x) for note in letters] == [840_000, 60_000, 100_000, 60_000]
+
+
+def test_letters_stand_near_their_own_mark_and_off_all_others():
+    crowd = [(100.0, 100.0), (103.0, 101.0), (98.0, 96.0), (104.0, 95.0), (100.0, 118.0), (5.0, 5.0), (100.0, 100.0)]
+    moved = beside(crowd, 480, 340)
+    letters = [(x + right, y + up) for (x, y), (right, up) in zip(crowd, moved, strict=True)]
+    assert min(dist(a, b) for a, b in combinations(letters, 2)) > 12
+    assert min(dist(a, b) for a in letters for b in crowd) > 12
+    assert all(dist((0, 0), by) < 45 for by in moved) and all(0 < c < 480 for at in letters for c in at)
+    assert dist((0, 0), *beside([(50.0, 50.0)], 480, 340)) < 20
 
 
 def test_axes_are_logarithmic_and_the_exact_mean_stands_upright():

@@ -34,6 +34,17 @@ def test_the_names_stand_beside_the_axes():
     assert list(layout.xaxis.range) == [0, 10] and layout.margin.r > 8 * len("synchronous")
 
 
+def test_a_line_that_ends_early_has_its_name_there():
+    notes = chart({**LINES, "short": [(0, 0.1), (2, 0.9)]}).figure.layout.annotations
+    assert {note.text: note.x for note in notes} == {"quorum": 10, "synchronous": 10, "late": 10, "short": 2}
+
+
+def test_more_than_four_lines_have_a_legend_which_shows_their_dashes():
+    figure = chart({str(k): [(0, 0.1), (10, 0.5)] for k in range(5)}).figure
+    assert figure.layout.showlegend and not figure.layout.annotations
+    assert figure.layout.height > chart().figure.layout.height
+
+
 def test_words_and_table():
     figure = chart()
     assert figure.words == (
