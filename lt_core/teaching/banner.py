@@ -33,5 +33,5 @@ def lines(machine: Cluster, backend: str, cores: int) -> list[str]:
         f"ranks    {ranks}, each a {'thread' if backend == 'threads' else 'process'} of its own",
         f"carried  by {backend}{f': {WHY[backend]}' if backend in WHY else ''}",
         f"memory   {bytes_text(machine.device.memory_bytes)} for each rank ({machine.device.name})",
-        f"link     {link} (ping-pong, measured now)",
+        f"link     {link} (by ping-pong, now)",
     ]

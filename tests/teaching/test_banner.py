@@ -15,7 +15,7 @@ def test_five_lines_of_a_small_machine(capsys):
         "ranks    4, each a process of its own",
         "carried  by gloo: not every rank has a GPU of its own here",
         "memory   4 GB for each rank (CPU)",
-        "link     10 Gbit/s, 85 us until the first byte (ping-pong, measured now)",
+        "link     10 Gbit/s, 85 us until the first byte (by ping-pong, now)",
     ]
 
 
