@@ -66,6 +66,10 @@ COSTS = {  # binary fractions, so that sums are exact
 }
 LOGARITHMIC = ("tree", "doubling", "halving")  # their sums are trees of ceil(log2 p) levels
 LARGE = [(65537, torch.float64), (65537, torch.int64), (65537, torch.bfloat16)]
+MORE = {
+    3: [(n, t) for n in (2, 3, 5, 1024) for t in (torch.int64, torch.bfloat16)],
+    **dict.fromkeys((1, 4, 5), LARGE[1:2]),
+}
 
 
 @each_case
@@ -150,12 +154,13 @@ def hold_to_its_law(group, case, size, inputs):
 @each_size
 def test_results_bytes_and_messages_of_a_real_run(ranks, case, size):
     """A peer's ring left early where elements were no multiple of the ranks: ranks silently kept their own data."""
-    hold_to_its_law(ranks(size), case, size, INPUTS)
+    hold_to_its_law(ranks(size), case, size, INPUTS + MORE.get(size, []))
 
 
 @each_case
 @pytest.mark.parametrize("size", [2, 3, 6])
 def test_a_real_run_of_many_elements(ranks, case, size):
+    """It did so too where a chunk was longer than a constant."""
     hold_to_its_law(ranks(size), case, size, LARGE)
 
 

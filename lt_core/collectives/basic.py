@@ -4,7 +4,7 @@
     SCATTER    root --r--> r      GATHER  r --r--> root, which keeps      r: the chunk of rank r alone
 
 They are the first sketch and the oracle of the trees. A root is always a rank of the communicator that is handed in,
-0 .. size - 1, also where that is a subset of another.
+0 .. size - 1, also where that is a subset of another. Results are new tensors, and no gradient flows through.
 
 Law: p ranks, n bytes, alpha seconds a message, beta seconds a byte sent, gamma seconds a byte added. A message has
 m = n bytes (broadcast, reduce) or m = n / p (scatter, gather).

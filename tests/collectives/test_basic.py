@@ -92,6 +92,7 @@ def odd(comm):
     scalar = torch.tensor(float(v))
     return [f(comm, x) for x in (column, turned, scalar, empty, flag) for f in (broadcast, gather)] + [
         reduce(comm, column),
+        reduce(comm, turned),
         scatter(comm, column),
     ]
 
@@ -99,7 +100,7 @@ def odd(comm):
 def test_strided_empty_scalar_and_bool_tensors(ranks):
     """A peer's broadcast and reduce read a strided tensor as if it were dense: [1, 2] and [3, 1], and no error."""
     here, there = ranks(2).run(odd)
-    column, columns, turned, turneds, scalar, scalars, empty, empties, flag, flags, total, part = here
+    column, columns, turned, turneds, scalar, scalars, empty, empties, flag, flags, total, totals, part = here
     assert column.tolist() == there[0].tolist() == [1, 1]
     assert columns.tolist() == [1, 1, 2, 2]
     assert turned.tolist() == there[2].tolist() == [[0, 3], [1, 4], [2, 5]]
@@ -111,9 +112,21 @@ def test_strided_empty_scalar_and_bool_tensors(ranks):
         [False, True],
         [False, True, True, True],
     )
-    assert total.tolist() == [3, 3]
+    assert total.tolist() == [3, 3] and totals.tolist() == [[10, 16], [12, 18], [14, 20]]
     assert (part.tolist(), there[-1].tolist()) == ([1], [1])
-    assert [there[k] for k in (1, 3, 5, 7, 9, 10)] == [None] * 6
+    assert [there[k] for k in (1, 3, 5, 7, 9, 10, 11)] == [None] * 7
+
+
+def gradients(comm):
+    group, x = comm.subset([0]), torch.ones(2, requires_grad=True)
+    if comm.rank:
+        return []
+    return [verb(group, x).requires_grad for verb in (broadcast, reduce, scatter, gather)]
+
+
+def test_no_gradient_flows_through(ranks):
+    """A broadcast that let one through gave its source zeros. Here a backward says that nothing needs a gradient."""
+    assert ranks(2).run(gradients) == [[False] * 4, []]
 
 
 def in_groups(comm):

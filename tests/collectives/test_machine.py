@@ -215,7 +215,7 @@ def test_scalars_inference_mode_and_parameters(ranks):
 
 def in_groups(comm, schedule_of):
     """What this rank holds after a sum in each of its groups."""
-    groups = [comm.subset(members) for members in ([1, 3], [2, 3], [1, 2, 3])]
+    groups = [comm.subset(members) for members in ([1, 3], [2, 3], [1, 2, 3], [4, 2, 3, 1])]
     x = torch.tensor([1, 10]) * 10**comm.rank
     return [all_reduce(group, x, schedule_of(group.size)).tolist() for group in groups if group.rank >= 0]
 
@@ -223,9 +223,9 @@ def in_groups(comm, schedule_of):
 @each_algorithm
 def test_groups_without_rank_0(ranks, algorithm):
     """Peers took a group's ranks for the world's: a result of zero, "not part of group", or silence."""
-    first, second, third = [1010, 10100], [1100, 11000], [1110, 11100]
-    right = [[], [first, third], [second, third], [first, second, third]]
-    assert ranks(4).run(in_groups, algorithm.schedule) == right
+    first, second, third, fourth = [1010, 10100], [1100, 11000], [1110, 11100], [11110, 111100]
+    right = [[], [first, third, fourth], [second, third, fourth], [first, second, third, fourth], [fourth]]
+    assert ranks(5).run(in_groups, algorithm.schedule) == right
 
 
 def traced(comm):

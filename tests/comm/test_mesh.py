@@ -18,11 +18,14 @@ def test_tensor_parallel_ranks_are_next_to_each_other_and_stages_far_apart(ranks
 def test_each_axis_sums_over_its_own_row(ranks):
     def fn(comm):
         grid = mesh(comm, dp=2, ep=2, pp=2)
-        sums = []
+        sums, told = [], []
         for axis in AXES:
-            x = torch.tensor([2**comm.rank])
-            getattr(grid, axis).all_reduce(x)
+            row, x, y = getattr(grid, axis), torch.tensor([2**comm.rank]), torch.tensor([comm.rank])
+            row.all_reduce(x)
+            row.broadcast(y, row.size - 1)
             sums.append({r for r in range(comm.size) if x.item() >> r & 1})
+            told.append(y.item())
+        assert told == [max(row) for row in sums]  # roots are ranks of their row, and most rows are without rank 0
         return sums
 
     for rank, (pp, dp, ep, tp) in enumerate(ranks(8).run(fn)):
@@ -56,11 +59,13 @@ def test_coordinates_that_are_not_there(ranks, at, text):
 def test_two_axes_at_once(ranks):
     def fn(comm):
         grid = mesh(comm, dp=2, ep=2, tp=2)
-        x = torch.tensor([2**comm.rank])
+        x, y = torch.tensor([[2**comm.rank]] * 2)
         across(grid, "ep", "dp").all_reduce(x)
-        return x.item()
+        grid.tp.all_reduce(y)
+        return x.item(), y.item()
 
-    assert ranks(8).run(fn) == [0b01010101, 0b10101010] * 4
+    both = [(0b01010101, 0b10101010)[rank % 2] for rank in range(8)]
+    assert ranks(8).run(fn) == [(x, 0b11 << rank // 2 * 2) for rank, x in enumerate(both)]
 
 
 @pytest.mark.parametrize("axes", [(), ("dp", "dp"), ("rows",)])
