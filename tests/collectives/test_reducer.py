@@ -93,6 +93,7 @@ def differing(comm, kind):
     ],
 )
 def test_ranks_that_bring_different_buckets_are_told(ranks, kind, shown):
+    """A gradient was missing on one rank, and the error did not say of which parameter."""
     with pytest.raises(RankError) as error:
         ranks(2).run(differing, kind)
     assert error.value.kind == "Mismatch"

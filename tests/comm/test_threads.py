@@ -205,6 +205,32 @@ def test_subsets_count_from_zero_and_refuse_others():
     assert run(fn, 4) == [(-1, 2), (1, 3, 0, 0), (-1, 2), (0, 3, 8, 0)]
 
 
+OUTSIDE = {
+    "exchange": lambda c, x: c.exchange([(x, 0)], []),
+    "barrier": lambda c, x: c.barrier(),
+    "all_reduce": lambda c, x: c.all_reduce(x),
+    "reduce_scatter": lambda c, x: c.reduce_scatter(x, x),
+    "all_gather": lambda c, x: c.all_gather(x, x),
+    "broadcast": lambda c, x: c.broadcast(x, 0),
+    "all_to_all": lambda c, x: c.all_to_all(x, x),
+    "subset": lambda c, x: c.subset([0]),
+    "all_reduce ": lambda c, x: c.start("all_reduce", x),
+}
+
+
+def test_no_verb_of_a_group_works_from_outside():
+    """A rank outside a group called it, nothing happened, and nobody was told."""
+
+    def fn(comm):
+        group = comm.subset([0])
+        for verb, call in OUTSIDE.items() if comm.rank else ():
+            with pytest.raises(UserError, match=rf"{verb.strip()}: rank 1 is no member of the group \[0\]"):
+                call(group, torch.ones(1))
+        return group.rank
+
+    assert run(fn, 2) == [0, -1]
+
+
 @pytest.mark.parametrize("ranks", [[], [0, 0], [0, 2], [-1]])
 def test_subsets_that_make_no_group(ranks):
     assert f"these ranks make no group; got {ranks}" in str(cause(lambda comm: comm.subset(ranks), 2))
@@ -245,6 +271,17 @@ def test_traffic_is_the_rings_law():
             r"all_reduce: the tensor is strided; got shape \(2,\)",
         ),
         (lambda c: c.broadcast(torch.arange(6).view(2, 3).t(), 0), Misuse, "broadcast: the tensor is strided"),
+        (lambda c: c.reduce_scatter(torch.ones(2), torch.ones(2, 2).t()), Misuse, "reduce_scatter: the tensor is str"),
+        (
+            lambda c: c.reduce_scatter(torch.ones(2, 2)[:, 0], torch.ones(4)),
+            Misuse,
+            "reduce_scatter: the tensor is str",
+        ),
+        (lambda c: c.all_gather(torch.ones(2, 2).t(), torch.ones(2)), Misuse, "all_gather: the tensor is strided"),
+        (lambda c: c.all_gather(torch.ones(4), torch.ones(2, 2)[:, 0]), Misuse, "all_gather: the tensor is strided"),
+        (lambda c: c.all_to_all(torch.ones(2, 2).t(), torch.ones(2, 2)), Misuse, "all_to_all: the tensor is strided"),
+        (lambda c: c.start("all_reduce", torch.ones(2, 2)[:, 0]), Misuse, "all_reduce: the tensor is strided"),
+        (lambda c: c.exchange([(torch.ones(2, 2)[:, 0], 1 - c.rank)], []), Misuse, "exchange: the tensor is strided"),
         (lambda c: c.all_reduce(torch.ones(2, dtype=torch.int16)), UserError, "got torch.int16; expected float32,"),
         (lambda c: c.all_reduce(torch.ones(2, dtype=torch.bool)), UserError, "got torch.bool"),
         (lambda c: c.all_reduce(torch.ones(2, device="meta")), UserError, "elsewhere; got meta; expected cpu"),

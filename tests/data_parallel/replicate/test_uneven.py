@@ -81,9 +81,9 @@ class Talking(nn.Module):
         return self.layer(x) * seen.double()
 
 
-def talking(comm):
+def talking(comm, replicate):
     model, found = Talking(comm), []
-    replica = naive.replicate(model, comm)
+    replica = replicate(model, comm)
     for batch in together(comm, data(comm.rank), spare=torch.zeros(0, 4, dtype=torch.float64)):
         model.zero_grad()
         model(batch[:, :3]).sum().backward()
@@ -92,8 +92,10 @@ def talking(comm):
     return found
 
 
-def test_a_forward_that_talks_gets_batches_of_nothing(ranks):
-    assert ranks(2).run(talking) == [[3.0, 5.0, 5.0, 2.0, 1.0]] * 2
+@pytest.mark.parametrize("replicate", WAYS.values(), ids=WAYS)
+def test_a_forward_that_talks_gets_batches_of_nothing(ranks, replicate):
+    """A rank without batches left the others waiting in a forward that took a mean over all ranks."""
+    assert ranks(2).run(talking, replicate) == [[3.0, 5.0, 5.0, 2.0, 1.0]] * 2
 
 
 def nothing(comm, replicate):
