@@ -58,7 +58,7 @@ KINDS = (
     Kind(SLOW, asked((2, 3, 4), SPEEDS, 0.0, 0.001)),
     Kind(MANY, asked((32, 64, 128), SPEEDS, 0.0, 0.001)),
     Kind(FAST, asked((2, 4, 8), (1e10, 4e10), 0.0, 0.004)),
-    Kind("a long way", asked((4, 8), (1.25e8,), 0.02, 0.001), (SLOW, MANY, FAST)),
+    Kind("a long way", asked((8, 16), (1.25e8,), 0.02, 0.001), (SLOW, MANY, FAST)),
 )
 CHOICE = Fastest(("dense", "top-k", "PowerSGD"), whole_s, words)
 PROPERTIES = CHOICE.properties("one of the three", KINDS)
