@@ -60,9 +60,23 @@ def titled(cell: Locator, text: str) -> None:
 
 
 def test_widgets_move_by_keyboard_and_mouse(page):
+    """All of them in one start."""
     explorer, broken, stepper = cells(page, LINE)
-    page.evaluate("window.first = [...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]")
+    drawn = "[...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]"
+    page.evaluate(f"window.first = {drawn}")
+    exploring(page, explorer)
+    failing(page, broken)
+    stepping(page, stepper)
+    assert page.evaluate(f"{drawn}.every((svg, k) => svg === window.first[k])")  # changed in place, never drawn anew
+    widths = page.eval_on_selector_all(
+        ".js-plotly-plot", "plots => plots.map(p => [p.clientWidth, p.parentNode.clientWidth])"
+    )
+    assert all(plot == room > 500 for plot, room in widths), widths
+    predictions(page)
 
+
+def exploring(page, explorer):
+    """A slider, a box to tick, a list, by keyboard."""
     explorer.locator(".noUi-handle").focus()
     page.keyboard.press("ArrowRight")
     says(explorer, "size 10,000: At 10,000 bytes the doubling is faster")
@@ -75,6 +89,9 @@ def test_widgets_move_by_keyboard_and_mouse(page):
     says(explorer, "wire kitchen: At 10,000 bytes")
     shot(page, "widget_explore")
 
+
+def failing(page, broken):
+    """An error in words, and the picture before it stays."""
     broken.locator(".noUi-handle").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
@@ -82,6 +99,9 @@ def test_widgets_move_by_keyboard_and_mouse(page):
     page.keyboard.press("ArrowRight")
     says(broken, "parts 1: 12 / 1 = 12.")
 
+
+def stepping(page, stepper):
+    """Rounds by arrow, by button, by mouse."""
     handle = stepper.locator(".noUi-handle")
     handle.focus()
     for number, finished in enumerate([0, 0, 4]):
@@ -97,14 +117,6 @@ def test_widgets_move_by_keyboard_and_mouse(page):
     shot(page, "widget_stepper")
     drag_to_end(handle, stepper.locator(".noUi-base"), page)
     says(stepper, "Every rank owns every finished chunk, the same on every rank: 1,111, 2,222, 3,333, 4,444.")
-
-    now = "[...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]"
-    assert page.evaluate(f"{now}.every((svg, k) => svg === window.first[k])")  # changed in place, never drawn anew
-    widths = page.eval_on_selector_all(
-        ".js-plotly-plot", "plots => plots.map(p => [p.clientWidth, p.parentNode.clientWidth])"
-    )
-    assert all(plot == room > 500 for plot, room in widths), widths
-    predictions(page)
 
 
 def predictions(page):
