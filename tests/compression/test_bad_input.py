@@ -118,6 +118,18 @@ def test_empty_buckets_empty_tensors_and_one_element(make):
     assert once(make(), e=torch.zeros(0), s=torch.tensor(2.0))["s"].shape == ()
 
 
+@pytest.mark.parametrize("make", REDUCERS.values(), ids=REDUCERS)
+def test_strided_gradients_are_read_element_by_element(make):
+    """A peer read a strided tensor's storage as if it were dense."""
+    x = gradient(0, 0)["w"]
+    strided = [{"w": x.t()}, {"w": x[:, ::2]}, {"w": x[0].expand(6, 9)}]
+    for grads in strided:
+        assert not grads["w"].is_contiguous()
+        dense = {name: y.clone(memory_format=torch.contiguous_format) for name, y in grads.items()}
+        got, right = (steps(lambda: remembering(make), [g] * 2) for g in (grads, dense))
+        assert all(torch.equal(a.mean["w"], b.mean["w"]) for a, b in zip(got, right, strict=True))
+
+
 @pytest.mark.parametrize(
     "make", [lambda: ErrorFeedback(OneBit()), lambda: MomentumCorrection(Mean()), PowerSGD, GradZip]
 )

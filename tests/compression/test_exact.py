@@ -1,5 +1,6 @@
 """A compressor that leaves nothing out is the mean: ratio 1, full rank, many levels."""
 
+import pytest
 import torch
 
 from lt_core.collectives import Mean
@@ -27,6 +28,12 @@ def compared(comm):
     return {name: max(float((mean[n] - exact[n]).abs().max()) for n in exact) for name, mean in got.items()}
 
 
-def test_nothing_left_out_is_the_mean(ranks):
-    for faults in ranks(3).run(compared):
+def in_a_group(comm):
+    group = comm.subset([2, 1])
+    return compared(group) if group.rank >= 0 else {"outside": 0.0}
+
+
+@pytest.mark.parametrize("fn", [compared, in_a_group])
+def test_nothing_left_out_is_the_mean(ranks, fn):
+    for faults in ranks(3).run(fn):
         assert max(faults.values()) < 1e-15, faults

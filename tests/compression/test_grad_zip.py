@@ -52,6 +52,13 @@ def test_with_an_orthonormal_factor_the_half_step_is_power_sgd_s():
     assert torch.allclose(half_step(x, fixed, 0.0), fixed @ x.t(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_the_result_scales_with_the_gradient(scale):
+    x = normal(30, 20)
+    plain, scaled = (steps(lambda: Fresh(GradZip(2)), [{"x": g}] * 2)[-1].mean["x"] for g in (x, x * scale))
+    assert torch.allclose(scaled, plain * scale, rtol=1e-9, atol=0)
+
+
 def test_zero_gradients_do_not_end_it():
     x, zeros = normal(30, 1) @ normal(1, 20, seed=1), torch.zeros(30, 20, dtype=torch.float64)
     got = steps(lambda: Fresh(GradZip(2)), [{"x": g} for g in (zeros, zeros, x, x, x)])

@@ -18,12 +18,14 @@ def drawn(g, scale):
 
 @pytest.mark.parametrize("values", [[0.5, -1.0, 0.25, 0.0], [-0.3], [2.0, 2.0, 2.0]])
 def test_mean_variance_and_values(values):
+    """A home-made version kept an element where the draw was above its part, and forgot signs: the mean was wrong."""
     g = torch.tensor(values, dtype=torch.float64)
     scale = float(g.abs().max())
     x = drawn(g, scale)
     assert set((x / scale).unique().tolist()) <= {-1, 0, 1}
     assert (x[:, g.abs() == scale] == g[g.abs() == scale]).all()  # the largest is always sent
     variance = scale * g.abs() - g**2
+    assert ((x.mean(0) - g).abs() <= 0.02).all()
     assert ((x.mean(0) - g).abs() <= 4 * (variance / DRAWS).sqrt() + 1e-12).all()
     assert torch.allclose(x.var(0), variance, atol=0.02)
 

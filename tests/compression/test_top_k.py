@@ -11,6 +11,7 @@ from tests.compression.alone import once, steps
 
 
 def test_k_is_rounded_and_at_least_one():
+    """Where k was rounded down to 0, a small tensor was never sent."""
     assert [kept(r, 10) for r in (0.01, 0.14, 0.16, 0.99, 1)] == [1, 1, 2, 10, 10]
     assert kept(0.5, 0) == 0
 
