@@ -14,8 +14,8 @@
 # # 21 - Data parallelism: what hides behind a backward
 #
 # You doubled the GPUs. Each computes half of the batch, so a step should
-# take half as long. It takes 1 / 1.4 of what it did. **Where did 0.6
-# go?**
+# take half as long. You measure, and training is 1.4 times as fast, not
+# 2. **Where did 0.6 go?**
 #
 # *Builds on [lab 20](20_all_reduce.ipynb): a ring sends 2 n (p − 1) / p
 # bytes in 2 (p − 1) rounds. Takes 60 minutes, 4 ranks, 40 s of
@@ -24,7 +24,7 @@
 # The next cell imports what the others use, and takes some 4 s.
 
 # %% tags=["setup"]
-from time import sleep
+from time import perf_counter, sleep
 
 import torch
 
@@ -32,9 +32,9 @@ from lt_core import magics
 from lt_core.base import Trace
 from lt_core.base.cluster import KITCHEN, OFFICE, RACK
 from lt_core.collectives import ring
-from lt_core.comm.shaped import shaped
-from lt_core.data_parallel.replicate import bucketed, buckets
-from lt_core.data_parallel.replicate import naive, overlapped
+from lt_core.comm import clocks, shaped
+from lt_core.data_parallel import replicate as dp
+from lt_core.engine import costs, simulate
 from lt_core.models import chain, gpt
 from lt_core.teaching import bill, check, predict, reveal
 from lt_core.teaching import run_script, verify
@@ -47,16 +47,19 @@ magics.load()
 # ## Run it: one message a layer, at the end
 #
 # Every rank has the whole model and a part of the batch. After the
-# backward all take the mean of their gradients, and make the same step.
-# **Nothing else is data parallelism.** Here it is, on your own model,
-# which is not touched:
+# backward pass all take the mean of their gradients, and make the same
+# step. **Nothing else is data parallelism.** Here it is, on your own
+# model, which is not touched:
 #
 # ```
-# replica = naive.replicate(model, comm)  # as rank 0's is
+# replica = dp.naive.replicate(model, comm)  # as rank 0's
 # loss.backward()
 # replica.sync()                          # mean in .grad
 # optimizer.step()
 # ```
+#
+# Inside, `sync` is a loop over the parameters: `comm.all_reduce(p.grad)`,
+# then `p.grad /= comm.size`.
 
 # %% [markdown] tags=["run"]
 # Two cores cannot show what four GPUs do, so the device is *emulated*:
@@ -71,32 +74,37 @@ class Device(torch.autograd.Function):
     """Busy for 5 ms on the way forward, 10 ms on the way back."""
 
     @staticmethod
-    def forward(ctx, x):
-        sleep(0.005)
+    def forward(ctx, x, pace):
+        sleep(0.005 * pace)
+        ctx.pace = pace
         return x.clone()
 
     @staticmethod
     def backward(ctx, grad):
-        sleep(0.010)
-        return grad
+        sleep(0.010 * ctx.pace)
+        return grad, None
 
 
 # %% tags=["setup"]
 class Block(torch.nn.Linear):
-    """A layer on the emulated device."""
+    """A layer on the emulated device; pace: times as long."""
+
+    def __init__(self, pace):
+        super().__init__(302, 302, bias=False)
+        self.pace = pace
 
     def forward(self, x):
-        return Device.apply(super().forward(x))
+        return Device.apply(super().forward(x), self.pace)
 
 
 # %% tags=["setup"]
-def one_step(comm, way):
-    """This rank's trace of the shortest of six steps."""
-    blocks = [Block(302, 302, bias=False) for _ in range(8)]
+def one_step(comm, way, tries=6, pace=1):
+    """This rank's trace of the shortest step of some."""
+    blocks = [Block(pace) for _ in range(8)]
     model, steps = torch.nn.Sequential(*blocks), []
     trace = Trace("step", backend=comm.backend)
     replica = way(model, comm, trace)
-    for _ in range(6):
+    for _ in range(tries):
         trace.spans = []
         model.zero_grad()
         model(torch.ones(1, 302)).sum().backward()
@@ -110,7 +118,8 @@ def one_step(comm, way):
 # ## Predict it
 #
 # Forward 40 ms, backward 8 x 10 ms, eight messages of 5 ms. One after
-# the other that is 160 ms. But **the last block's gradient is ready
+# the other that is 160 ms. But the backward goes through the blocks from
+# the last one to the first. So **the last block's gradient is ready
 # first**: its message could travel while the other seven blocks are
 # still at it.
 
@@ -122,14 +131,16 @@ predict(
 )
 
 # %% [markdown] tags=["run"]
-# The ranks start, which takes some 5 s, and run both.
+# The ranks start, which takes some 5 s, and run both: `naive`, with all
+# messages after the backward, and `overlapped`, whose messages leave
+# beside it.
 
 # %% tags=["run"]
-# %%torchrun -n 4 --in shaped,OFFICE,one_step,naive,overlapped --out runs
-office, each = shaped(comm, OFFICE), 4 * 302 * 302
+# %%torchrun -n 4 --in shaped,OFFICE,one_step,dp --out runs
+office, each = shaped.shaped(comm, OFFICE), 4 * 302 * 302
 ways = {
-    "after": lambda m, c, t: naive.replicate(m, c, trace=t),
-    "beside": lambda m, c, t: overlapped.replicate(
+    "after": lambda m, c, t: dp.naive.replicate(m, c, trace=t),
+    "beside": lambda m, c, t: dp.overlapped.replicate(
         m, c, bucket_bytes=each, trace=t
     ),
 }
@@ -139,35 +150,43 @@ print("a step each way:", *runs)
 # %% [markdown] tags=["see"]
 # ## See it: the tail
 #
-# Rank 0's two lanes, and below them the same step with messages beside
-# the backward. **Look at the right end of the lower wire**: one message
-# begins when the backward is over. It is the first block's, which is
-# computed last, and has nothing left to hide behind.
+# Rank 0's two lanes, *compute* and *out* (its wire), and below them the
+# same step with messages beside the backward. **Look at the right end of
+# the lower wire**: one message begins when the backward is over. It is
+# the first block's, which is computed last, and has nothing left to hide
+# behind. That is the *tail*.
 
 
 # %% tags=["see"]
 def alone(name):
     """Rank 0's spans of a run, under that name."""
     spans, backend = runs[0][name].spans, runs[0][name].backend
-    return Trace(name, spans, backend=backend)
+    return Trace(f"messages {name}", spans, backend=backend)
 
 
 title = "Seven messages hide, the last one cannot"
 under = "emulated device, 4 ranks, shaped wire: office"
 show(gantt(alone("after"), alone("beside"), title=title, under=under))
 
+# %% [markdown] tags=["see"]
+# The three witnesses of both steps. For the simulation a step is a
+# schedule: blocks to compute, and a ring for each. The measured bars are
+# longer, since **a sleeping process wakes up late**, and one message more
+# asks who has which gradients.
+
 # %% tags=["see"]
 back, wire = [0.010] * 8, [ring.law_seconds(4, 4 * 302**2, OFFICE)] * 8
-seconds = {
-    "after": Three(
-        naive.law_seconds(0.040, back, wire),
-        measured=alone("after").makespan_s(),
-    ),
-    "beside": Three(
-        overlapped.law_seconds(0.040, back, wire),
-        measured=alone("beside").makespan_s(),
-    ),
-}
+alpha, beta = OFFICE.latency_s, 302**2 / OFFICE.bytes_per_s  # a chunk
+priced = costs.Unit(
+    by={"F": 0.005, "B": 0.010}, alpha=alpha, beta=beta
+)
+laws = dp.naive.law_seconds, dp.overlapped.law_seconds
+plans = dp.step.after_backward(8, 4), dp.step.beside_backward(8, 4)
+seconds = {}
+for name, law, plan in zip(("after", "beside"), laws, plans):
+    said = simulate.simulate(plan, priced).makespan_s()
+    took = alone(name).makespan_s()
+    seconds[name] = Three(law(0.040, back, wire), said, took)
 title = "The law of a step, and what four processes took"
 show(witnesses(seconds, title=title, under=under, unit="s"))
 
@@ -179,6 +198,30 @@ reveal(
     " nothing hides.",
     usual='120 ("overlap hides everything"): who hides the last one?',
 )
+
+# %% [markdown] tags=["see"]
+# How much of the wire was hidden? The trace says it: the part of all
+# messages during which this rank still computed.
+
+
+# %% tags=["see"]
+def hidden(trace):
+    """The share of the wire's seconds that lie beside compute."""
+    wire = [s for s in trace.spans if s.stream == "out"]
+    busy = [s for s in trace.spans if s.stream == "compute"]
+    over = max(s.end_s for s in busy)
+    beside = [max(0.0, min(s.end_s, over) - s.start_s) for s in wire]
+    return sum(beside) / sum(s.end_s - s.start_s for s in wire)
+
+
+for name in seconds:
+    print(f"messages {name}: {hidden(alone(name)):.0%} hidden")
+print(f"by law, beside: {7 / 8:.0%}")
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** With its messages beside the backward a step pays the
+# tail alone: what is sent when nothing is computed any more. Next: why,
+# as a law, and what a slower wire does to it.
 
 # %% [markdown] tags=["explain"]
 # ## Why
@@ -201,15 +244,25 @@ predict(
 )
 
 # %% tags=["reveal"]
-slow = overlapped.law_seconds(40, [10] * 8, [15] * 8)
-hidden = 1 - (slow - 120) / (8 * 15)
-print(f"hidden: {hidden:.0%} of the wire; with 5 ms it was 88%")
+slow = dp.overlapped.law_seconds(40, [10] * 8, [15] * 8)
+share = 1 - (slow - 120) / (8 * 15)
+print(f"hidden: {share:.0%} of the wire; with 5 ms it was 88%")
 reveal(
     "21.slow_wire",
     slow,
-    why="40 + the first block's 10 + 8 x 15: the wire is the queue.",
-    usual="135: now it is the backward that hides behind the wire.",
+    why="40 forward + 10 until the first message can leave + 8 x 15:"
+    " now the messages queue, and the backward hides behind them.",
+    usual='135 ("only the last message shows"): the other seven are'
+    " not through by then.",
 )
+
+# %% [markdown] tags=["explain"]
+# **There is your 1.4.** A step computes 40 + 80 = 120 ms for its half of
+# the batch; one GPU alone would compute 240 for all of it. Two GPUs on
+# the slow wire take 170, and 240 / 170 is 1.41. The missing 0.6 are 50 ms
+# of messages with nothing left to hide behind. All at the end, on the
+# same wire, they would be 120 ms, and two GPUs no faster than one:
+# 240 / 240.
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** A step pays what does not fit behind the backward:
@@ -233,7 +286,7 @@ predict(
 # %% tags=["run"]
 sizes = [p.numel() for p in gpt.gpt().parameters()]
 print(f"{sum(sizes):,} parameters in {len(sizes)} tensors")
-rounds = naive.law_messages(4, sizes, 0)
+rounds = dp.naive.law_messages(4, sizes, 0)
 print(f"{rounds} messages, each 1 ms before its first byte")
 
 # %% tags=["reveal"]
@@ -245,35 +298,90 @@ reveal(
 )
 
 # %% [markdown] tags=["see"]
-# So put many in one message? **Then the first one waits for the last
-# gradient of its bucket**, and the tail grows. A step of `pocket`, whose
-# backward takes 30 ms, against the bytes of a bucket. Look for the lowest
-# point of each line, and on which side of it you would rather err.
+# So put many in one message, a *bucket*? **Then the first gradient waits
+# for the last one of its bucket**, and the tail grows. How large should
+# a bucket be? First run it: parameters of `pocket`'s sizes, a backward
+# emulated in 100 ms, and the kitchen's wire. This takes 5 s.
 
 
-# %% tags=["see"]
-def step_s(nbytes, wire, ranks=4, backward_s=0.030):
+# %% tags=["setup"]
+class Piece(torch.autograd.Function):
+    """Nothing; on the way back a parameter's share of 100 ms."""
+
+    @staticmethod
+    def forward(ctx, x, p, share_s):
+        ctx.shape, ctx.share_s = p.shape, share_s
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.share_s > 1e-4:  # shorter sleeps are never on time
+            sleep(ctx.share_s)
+        return grad, torch.ones(ctx.shape), None
+
+
+# %% tags=["setup"]
+def bucket_step(comm, sizes, nbytes):
+    """Seconds from the backward's start to the last mean."""
+    params = [torch.nn.Parameter(torch.zeros(n)) for n in sizes]
+    model, took = torch.nn.ParameterList(params), []
+    replica = dp.overlapped.replicate(model, comm, bucket_bytes=nbytes)
+    for _ in range(3):
+        x = torch.zeros(1, requires_grad=True)
+        for p in params:
+            x = Piece.apply(x, p, 0.100 * p.numel() / sum(sizes))
+        comm.barrier()
+        begun = perf_counter()
+        x.sum().backward()
+        replica.sync()
+        took.append(perf_counter() - begun)
+    return min(took)
+
+
+# %% tags=["run"]
+# %%torchrun --in KITCHEN,bucket_step,sizes --out ran
+kitchen, ran = shaped.shaped(comm, KITCHEN), {}
+for nbytes in (64_000, 256_000, 512_000, 2_048_000):
+    ran[nbytes] = bucket_step(kitchen, sizes, nbytes)
+print("measured", len(ran), "sizes of buckets")
+
+# %% [markdown] tags=["see"]
+# Lines are laws, dots are your runs on the kitchen's wire. **Look for the
+# lowest point of the upper line**, a diamond, and on which side of it you
+# would rather err. The dots lie higher on the left: there are more
+# messages there, and for each of them processes wake up.
+
+
+# %% tags=["setup"]
+def step_s(nbytes, wire, ranks=4, backward_s=0.100):
     """Backward and what follows, by law, in buckets of nbytes."""
-    cut = buckets.bucket_elements(sizes, 4, nbytes)
+    cut = dp.buckets.bucket_elements(sizes, 4, nbytes)
     back = [backward_s * n / sum(cut) for n in cut]
     wires = [ring.law_seconds(ranks, 4 * n, wire) for n in cut]
-    return overlapped.law_seconds(0, back, wires)
+    return dp.overlapped.law_seconds(0, back, wires)
 
 
 choices = [1000 * 2**k for k in range(12)]
+
+# %% tags=["see"]
 lines = {
     wire.name: {n: step_s(n, wire) for n in choices}
     for wire in (KITCHEN, OFFICE, RACK)
 }
-best = min(choices, key=lines["office"].__getitem__)
-title = f"Neither small nor large: office is best at {best // 1000} kB"
-under = "pocket, 4 ranks, backward 30 ms, by law"
-show(curves(lines, title=title, under=under, at=best))
+best = {w: min(choices, key=line.get) for w, line in lines.items()}
+least = best["kitchen"] // 1000
+title = f"Not small, not large: in the kitchen {least} kB"
+told = (
+    "4 ranks, emulated backward of 100 ms; dots: shaped wire, kitchen"
+)
+dots = {"kitchen": {n: max(one[n] for one in ran) for n in ran[0]}}
+look = {"title": title, "under": told, "x": "bytes of a bucket"}
+show(curves(lines, at=best, dots=dots, **look))
 
 # %% [markdown] tags=["explore"]
-# **Hunt:** find a wire and a number of ranks for which one large bucket
-# is the fastest, and one for which 64 kB are. What of the wire decides,
-# its latency or its bandwidth?
+# **Hunt:** find a wire and a number of ranks for which one bucket with
+# everything in it (1,682 kB) is the fastest, and one for which 64 kB are.
+# What of the wire decides, its latency or its bandwidth?
 
 
 # %% tags=["setup"]
@@ -284,11 +392,12 @@ def build(ranks, wire, backward_ms):
         backward_s = backward_ms / 1000
         beside[n] = step_s(n, wire, ranks, backward_s)
         after[n] = backward_s
-    best = min(choices, key=beside.__getitem__)
-    title = f"The fastest buckets have {best // 1000} kB"
+    best = min(choices, key=beside.get)
+    title = f"The fastest buckets have {best // 1000:,} kB"
     under = f"pocket, {ranks} ranks, {wire}, {backward_ms} ms backward"
-    both = {"step": beside, "backward": after}
-    return curves(both, title=title, under=under, at=best)
+    both, x = {"step": beside, "backward": after}, "bytes of a bucket"
+    at = {"step": best}
+    return curves(both, title=title, under=under, at=at, x=x)
 
 
 # %% tags=["explore"]
@@ -302,6 +411,11 @@ explore(
     backward_ms=[10, 30, 100],
 )
 
+# %% [markdown] tags=["breath"]
+# **Where are you?** Latency wants few messages, the tail wants small
+# ones, and a law says where they meet. Next: is it still the training
+# that you asked for?
+
 # %% [markdown] tags=["run"]
 # ## Run it: the same training?
 #
@@ -312,31 +426,30 @@ explore(
 # %% tags=["setup"]
 def trained(comm, rank, size):
     """An MLP after three steps on this rank's share of 128."""
-    random = torch.Generator().manual_seed(1)
-    x = torch.randn(128, 64, generator=random).double()[rank::size]
+    x = torch.arange(8192.0).double().sin().view(128, 64)[rank::size]
     model = chain.chain(dtype=torch.float64, seed=rank)
-    replica = bucketed.replicate(model, comm) if comm else None
+    replica = dp.bucketed.replicate(model, comm) if comm else None
+    before = comm.traffic.copy() if comm else None
     for _ in range(3):
         model.zero_grad()
         (model(x) - x[:, :10]).square().mean().backward()
         if replica:
             replica.sync()
-        with torch.no_grad():
-            for p in model.parameters():
-                p -= 0.1 * p.grad
-    return {n: p.detach() for n, p in model.named_parameters()}
+        for p in model.parameters():
+            p.data -= 0.1 * p.grad
+    trained = {n: p.detach() for n, p in model.named_parameters()}
+    return trained, comm.traffic - before if comm else None
 
 
 # %% tags=["run"]
-# %%torchrun --in trained,chain,bucketed --out models,sent
-before = comm.traffic.copy()
-models, sent = trained(comm, rank, comm.size), comm.traffic - before
+# %%torchrun --in trained --out models,sent
+models, sent = trained(comm, rank, comm.size)
 print("three steps, from rank 0's weights:", len(models), "tensors")
 
 # %% tags=["see"]
 badge = verify(
     models,
-    [trained(None, 0, 1)] * 4,
+    [trained(None, 0, 1)[0]] * 4,
     after="3 steps",
     because="sums in another order",
 )
@@ -346,24 +459,57 @@ verify(models, after="3 steps")
 # **Data parallelism does not change the training.** The sum of 128
 # gradients is taken in another order, so against one process it is the
 # same but for rounding; across ranks it is the same to the last bit,
-# since all hold the result of one sum. Ranks that differ in the last bit
-# today will differ in the first digit next week. So we compare bits.
+# since all hold the result of one sum.
 #
-# One condition: equal shares. The mean of means weighs ranks, not
-# samples. With 32 on one rank and 8 on another, let the loss be a *sum*
-# and say `replica.sync(samples=32)`.
+# One condition: **equal shares.** A mean of means weighs ranks, not
+# samples. Here rank 0 has three samples, and rank 1 has one.
+
+# %% tags=["explain"]
+x = torch.tensor([1.0, 2.0, 3.0, 10.0])
+print("mean of all four:   ", x.mean().item())
+means = x[:3].mean(), x[3:].mean()
+print("mean of both means: ", sum(means).item() / 2)
+
+# %% [markdown] tags=["explain"]
+# With unequal shares let the loss be a *sum* over a rank's samples and
+# say how many there were: `replica.sync(samples=3)` on rank 0,
+# `replica.sync(samples=1)` on rank 1. What `.grad` holds then is the mean
+# over all four.
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** You can price a step, choose buckets, and prove that
 # it is the same training. What is left of the missing 0.6 is not the
 # wire's: it is waiting.
 
-# %% [markdown] tags=["explore"]
+# %% [markdown] tags=["run"]
 # ## Who is late
 #
-# A step ends when the last rank has come. Let each take 0.9 to 1.1 of a
-# second, at random: how long do *N* wait for the slowest? And how long,
-# if one of them is sick and takes ten times as long?
+# A step ends when the last rank has come. Make one sick: **rank 3's
+# device takes ten times as long.** One step, of 1.2 s.
+
+# %% tags=["run"]
+# %%torchrun --in clocks --out sick
+pace = 10 if rank == 3 else 1
+mine = one_step(office, ways["after"], tries=1, pace=pace)
+sick = clocks.gather_traces(comm, mine)
+print(f"{pace} x 120 ms of computing")
+
+# %% [markdown] tags=["see"]
+# Look for who works, and who waits (dotted). Before a step's first
+# message the ranks tell each other which gradients they have; there the
+# three meet the fourth.
+
+# %% tags=["see"]
+title = "One sick rank: three wait for nine tenths of the step"
+look = {"one_lane": True, "waiting": True}
+show(gantt(sick[0], title=title, under=under, **look))
+busy = sum(s.end_s - s.start_s for s in sick[0].spans)
+waited = 4 * sick[0].makespan_s() - busy
+print(f"waited: {waited:.1f} rank-seconds in one step")
+
+# %% [markdown] tags=["explore"]
+# That was one sick rank of four. And many healthy ones? Let each take 0.9
+# to 1.1 of a second, at random: **how long do *N* wait for the slowest?**
 
 
 # %% tags=["setup"]
@@ -376,9 +522,9 @@ def slowest(jitter, sick):
     ]
     said = f"A thousand ranks take {law[-1][1]:.2f} s"
     title = f"{said}, sixty-four {law[6][1]:.2f} s"
-    under = f"mean of the maximum, jitter {jitter:.0%}, by law"
-    named = {"step": law}
-    return courses(named, title=title, under=under, x="ranks", y="s")
+    under = f"the slowest of N on average, jitter {jitter:.0%}, by law"
+    look = {"x": "ranks", "y": "seconds of a step"}
+    return courses({"step": law}, title=title, under=under, **look)
 
 
 # %% tags=["explore"]
@@ -386,11 +532,11 @@ usual = {"jitter": 0.1, "sick": False}
 explore(slowest, usual, jitter=[0.05, 0.1, 0.3], sick=bool)
 
 # %% [markdown] tags=["explain"]
-# **Jitter saturates, sickness does not.** The largest of N uniform times
-# is 1.033, 1.078, 1.097 and 1.0998 for N = 2, 8, 64 and 1,000: a thousand
-# ranks wait hardly longer than sixty-four. But one rank that is ten times
-# slower makes every step ten times longer, for all of them. Lab 22 asks
-# what may be done about that.
+# **Jitter saturates, sickness does not.** The slowest of N takes 1.033,
+# 1.078, 1.097 and 1.0998 s on average for N = 2, 8, 64 and 1,000, and
+# never more than 1.1: a thousand ranks wait hardly longer than
+# sixty-four. But one rank that is ten times slower makes every step ten
+# times longer, for all of them. Lab 22 asks what may be done about that.
 
 # %% [markdown] tags=["break"]
 # ## Break it
@@ -398,21 +544,23 @@ explore(slowest, usual, jitter=[0.05, 0.1, 0.3], sick=bool)
 # *Everyone starts from weights of its own.* Somebody took the mean of
 # gradients by hand and forgot that rank 0's weights should be
 # everybody's. **Nothing raises, and the loss falls.** Compare the last
-# column, which is a fingerprint of the weights.
+# column, which is a fingerprint of the weights: equal weights would have
+# equal ones.
 
 # %% tags=["break"]
 # %%torchrun --in chain
 model = chain.chain([4, 8, 1], seed=rank)
-x = torch.ones(8, 4) * torch.arange(1.0, 9)[:, None] / 8
-for _ in range(3):
+x, losses = torch.ones(8, 4) * torch.arange(1.0, 9)[:, None] / 8, []
+for _ in range(4):
     model.zero_grad()
-    loss = (model(x) ** 2).mean()
+    loss = ((model(x) - 1) ** 2).mean()
     loss.backward()
+    losses.append(loss.item())
     for p in model.parameters():
         comm.all_reduce(p.grad)
         p.data -= 0.02 * p.grad / comm.size
     mark = sum(p.double().sum() for p in model.parameters())
-print(f"loss {loss:.3f}, weights add up to {mark:.4f}")
+print(f"loss {losses[0]:.2f} to {losses[-1]:.2f}, weights {mark:.4f}")
 
 # %% [markdown] tags=["break"]
 # *A layer that rank 1 did not use.* Its gradient is None there, so rank 1
@@ -428,6 +576,11 @@ sum(layer.sum() for layer in used).backward()
 for layer in layers:
     if layer.grad is not None:
         comm.all_reduce(layer.grad)
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** Ranks that do not do the same thing drift apart
+# without a word, or wait for ever. So a mean of gradients needs care
+# where ranks differ. You write it now.
 
 # %% [markdown] tags=["yours"]
 # ## Yours: the mean, in buckets
@@ -531,10 +684,10 @@ def pick(elements, backward_s, p, wire):
     ### BEGIN SOLUTION
     ends = {}
     for nbytes in (40_000, 400_000, 4_000_000):
-        cut = buckets.bucket_elements(elements, 4, nbytes)
+        cut = dp.buckets.bucket_elements(elements, 4, nbytes)
         back = [backward_s * n / sum(cut) for n in cut]
         wires = [ring.law_seconds(p, 4 * n, wire) for n in cut]
-        ends[nbytes] = overlapped.law_seconds(0, back, wires)
+        ends[nbytes] = dp.overlapped.law_seconds(0, back, wires)
     return min(ends, key=ends.get)
     ### END SOLUTION
 
@@ -603,8 +756,9 @@ printed[0]
 # ## The bill
 #
 # It takes a bucket's worth of memory and no computing. **It pays in
-# wire**: twice the model, each step, on every rank. Sameness: the same
-# bits on all ranks, and one process but for rounding.
+# wire**: up to twice the model, each step, from every rank; here, with 4
+# ranks, 1.5 times. Sameness: the same bits on all ranks, and the same as
+# one process but for rounding.
 
 # %% tags=["breath"]
 bill("data parallelism", lab="21", traffic=sent, badge=badge, steps=3)
