@@ -54,3 +54,14 @@ def parabola(model, rank, clock):
 
 def flat(model):
     return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+
+def serial(optimizer, steps, of=loss, make=mlp):
+    """The plain loop of one process, with an optimizer of torch's own."""
+    model = make()
+    opt = optimizer(model.parameters())
+    for clock in range(steps):
+        opt.zero_grad()
+        of(model, 0, clock).backward()
+        opt.step()
+    return flat(model)

@@ -16,19 +16,13 @@ from lt_core.engine.drive import drive
 from lt_core.engine.referee import Referee
 from lt_core.engine.speeds import Speeds
 from tests import witnesses
-from tests.data_parallel.problems import Numbers, flat, loss, mlp, numbers, value
+from tests.data_parallel.problems import Numbers, flat, loss, mlp, numbers, serial, value
 
 
 def test_one_worker_is_serial_adagrad():
     policy, job = downpour.policy(1, servers=2, updates=9), downpour.job(mlp, loss, rate=0.1, local_rate=0.7)
     weights = ps.weights(ps.replayed(drive(policy, Speeds([1]), 1e9), job, Kind.of(policy)))
-    model = mlp()
-    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
-    for clock in range(9):
-        optimizer.zero_grad()
-        loss(model, 0, clock).backward()
-        optimizer.step()
-    assert torch.allclose(weights, flat(model), rtol=0, atol=1e-14)
+    assert torch.allclose(weights, serial(partial(torch.optim.Adagrad, lr=0.1), 9), rtol=0, atol=1e-14)
 
 
 def test_the_drawing_of_one_worker():

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from functools import partial
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from lt_core.base.errors import RankError, UserError
 from lt_core.comm import threads
 from lt_core.data_parallel import hogwild
 from lt_core.data_parallel.hogwild import lost, train
-from tests.data_parallel.problems import flat, loss, mlp
+from tests.data_parallel.problems import flat, loss, mlp, serial
 
 ROWS, DIM = 24, 3
 
@@ -35,13 +36,7 @@ def own_rows(size):
 
 def test_one_rank_is_sgd():
     (ended,) = threads.run(lambda comm: train(comm, mlp(), loss, 0.05, 6), 1)
-    model = mlp()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for step in range(6):
-        optimizer.zero_grad()
-        loss(model, 0, step).backward()
-        optimizer.step()
-    assert torch.equal(ended.weights, flat(model))
+    assert torch.equal(ended.weights, serial(partial(torch.optim.SGD, lr=0.05), 6))
     assert [m.value for m in ended.trace.marks] == [
         {"clock": k, "server": 0, "read": k, "version": k + 1, "written": k + 1} for k in range(6)
     ]

@@ -1,7 +1,5 @@
-"""A server trains as the plain loop does, is as stale as the law says, and its real runs replay to the same bits."""
+"""A server trains as the plain loop does, and is as stale as the law says; what nobody used stays where it is."""
 
-import os
-import signal
 from functools import partial
 from itertools import product
 
@@ -10,50 +8,18 @@ import torch
 from torch import nn
 
 from lt_core.base.action import Action, Op
-from lt_core.base.cluster import Wire
-from lt_core.base.errors import RankError, UserError
+from lt_core.base.errors import UserError
 from lt_core.collectives import Mean, naive
-from lt_core.comm import launch, served, threads
+from lt_core.comm import threads
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
 from lt_core.data_parallel.partial import BackupWorkers, Eager
 from lt_core.data_parallel.stale_synchronous import StaleSynchronous
 from lt_core.data_parallel.staleness import balance, uses
-from lt_core.engine.costs import Unit
 from lt_core.engine.drive import drive
-from lt_core.engine.referee import Referee
-from lt_core.engine.simulate import simulate
 from lt_core.engine.speeds import Speeds
-from tests import witnesses
-from tests.data_parallel.problems import Numbers, Parabola, flat, loss, mlp, numbers, parabola, value
-
-JOB = Job(mlp, loss, partial(SGD, rate=0.05))
-
-
-def driven(policy, job, seconds):
-    """The weights after a run on the virtual clock, and its schedule."""
-    schedule = drive(policy, Speeds(seconds), 1e9)
-    return ps.weights(ps.replayed(schedule, job, Kind.of(policy))), schedule
-
-
-def real(group, policy, job, deadline_s=20):
-    """A real run: what the ranks brought home, and the record."""
-    referee = Referee(policy, ps.never, deadline_s)
-    return group.run(ps.run, job, Kind.of(policy), served(referee)), referee.schedule().check()
-
-
-def serial(optimizer, steps, of=loss, make=mlp):
-    """The plain loop of one process, with an optimizer of torch's own."""
-    model = make()
-    opt = optimizer(model.parameters())
-    for clock in range(steps):
-        opt.zero_grad()
-        of(model, 0, clock).backward()
-        opt.step()
-    return flat(model)
-
-
-# --- what it does -----------------------------------------------------------------------------------------------------
+from tests.data_parallel.problems import Numbers, Parabola, flat, loss, mlp, numbers, parabola, serial, value
+from tests.data_parallel.servers import JOB, driven
 
 
 def test_the_drawing():
@@ -130,9 +96,6 @@ def test_a_gradient_that_is_two_versions_old_is_applied_to_the_newest_weights():
     assert weights.tolist() == [-sum(value(*one) for one in order)] * 4
 
 
-# --- how old gradients are --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("seconds", "slow", "fast"), [([1], {0}, 0), ([1] * 4, {3}, 3), ([1] * 6, {5}, 5), ([1, 1, 1, 10], {30}, 2.1)]
 )
@@ -196,9 +159,6 @@ def test_asynchrony_begets_momentum(workers, updates):
     assert [ps.law_momentum(n) for n in (1, 2, 4)] == [0, 0.5, 0.75]
 
 
-# --- parameters that are not used -------------------------------------------------------------------------------------
-
-
 class TwoLinears(nn.Module):
     def __init__(self):
         super().__init__()
@@ -238,199 +198,3 @@ def test_a_parameter_that_one_rank_used_is_divided_by_all():
         ParameterServer(2, Synchronous(2), updates=1), Job(TwoLinears, uses_one_each, partial(SGD, rate=1.0)), [1, 1]
     )
     assert weights.tolist() == [1 - 0.5, 1 - 1.0]
-
-
-# --- what it costs ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("workers", "servers"), [(1, 1), (4, 1), (4, 2), (4, 4), (6, 3), (8, 2)])
-@pytest.mark.parametrize("compute_s", [0.5, 8.0, 1000.0])
-def test_seconds_of_a_synchronous_round(workers, servers, compute_s):
-    nbytes, wire = 4096 * servers, Wire("any", 0.5, 1024.0)
-    costs = Speeds([compute_s] * workers, Unit(alpha=wire.latency_s + nbytes / servers / wire.bytes_per_s))
-    schedule = drive(ParameterServer(workers, Synchronous(workers), servers, updates=2), costs, 1e9)
-    assert simulate(schedule, costs).makespan_s() == 2 * ps.law_seconds(workers, servers, nbytes, wire, compute_s)
-
-
-def test_sharding_divides_what_a_server_sends():
-    layouts = [ps.Layout(mlp(), k) for k in (1, 2, 4)]
-    sent = [[ps.law_bytes(one, 3, 3 + k) for k in range(one.parts)] for one in layouts]
-    assert layouts[0].elements == 66 and sent == [[3 * 8 * 66], [3 * 8 * 33] * 2, [3 * 8 * n for n in (16, 17, 16, 17)]]
-
-
-def counted(comm, job, kind, asked):
-    before = comm.traffic.copy()
-    ended = ps.run(comm, job, kind, asked)
-    sent = (comm.traffic - before).counted
-    return ended, sent.bytes, sent.messages
-
-
-def test_a_real_run_meets_law_and_simulation_to_the_byte(ranks):
-    group, workers, servers, rounds = ranks(5), 3, 2, 4
-    policy = ParameterServer(workers, Synchronous(workers), servers, updates=rounds)
-    referee = Referee(policy, ps.never, 20)
-    ended = group.run(counted, JOB, Kind.of(policy), served(referee))
-    layout, schedule = ps.Layout(mlp(), servers), referee.schedule().check()
-    for rank, (one, nbytes, messages) in enumerate(ended):
-        sends = [s for s in one.trace.spans if s.stream == "out"]
-        simulated = [a for a in schedule.lanes[rank] if a.op.stream == "out"]
-        assert nbytes == sum(s.nbytes for s in sends) == rounds * ps.law_bytes(layout, workers, rank)
-        assert messages == len(simulated) == rounds * ps.law_messages(layout, workers, rank)
-    weights, _ = driven(ParameterServer(workers, Synchronous(workers), servers, updates=rounds), JOB, [3, 1, 2])
-    assert torch.equal(ps.weights([one for one, *_ in ended]), weights)  # synchronous: whoever came first
-    witnesses.RAN.add(("lt_core.data_parallel.parameter_server.laws", group.backend))
-
-
-# --- real runs --------------------------------------------------------------------------------------------------------
-
-
-def test_real_runs_record_different_orders_and_each_replays_to_the_same_bits(ranks):
-    orders = set()
-    for _ in range(6):
-        policy = ParameterServer(3, Asynchronous(), updates=30)
-        ended, schedule = real(ranks(4), policy, JOB)
-        again = ps.replayed(schedule, JOB, Kind.of(policy))
-        assert torch.equal(ps.weights(ended), ps.weights(again))
-        assert balance(schedule, 3)[1:] == (balance(schedule, 3).produced, 0, 0)
-        orders.add(tuple((u.rank, u.clock) for u in uses(schedule.lanes)))
-        if len(orders) > 1:
-            break
-    assert len(orders) > 1  # or nothing was asynchronous
-    assert {s.rank for one in ended for s in one.trace.spans} == {0, 1, 2, 3}
-
-
-def test_a_replay_in_another_order_is_another_run():
-    """What the bits of a replay prove: the same gradients in another order give other weights."""
-    policy = ParameterServer(3, Asynchronous(), updates=12)
-    runs = [driven(ParameterServer(3, Asynchronous(), updates=12), JOB, s)[0] for s in ([1, 1, 1], [1, 1.1, 1.3])]
-    assert policy.size == 4 and not torch.equal(*runs)
-
-
-# --- what goes wrong --------------------------------------------------------------------------------------------------
-
-
-def dies(comm, job, kind, asked):
-    """Rank 2, the server, fails at its third update."""
-    if comm.rank == 2:
-        job = Job(job.model, job.loss, lambda ps_: Failing(ps_))
-    return ps.run(comm, job, kind, asked)
-
-
-class Failing:
-    def __init__(self, parameters):
-        self.left = 3
-
-    def step(self):
-        self.left -= 1
-        if not self.left:
-            raise MemoryError("the server is full")
-
-
-def test_a_server_that_dies_is_named_and_nobody_hangs(ranks):
-    referee = Referee(ParameterServer(2, Asynchronous(), updates=30), ps.never, 20)
-    with pytest.raises(Exception, match="rank 2 failed first: MemoryError: the server is full"):
-        ranks(3).run(dies, JOB, Kind.of(referee.policy), served(referee))
-
-
-class Killed(Failing):
-    """Ends its own process at the third update, as a machine does that loses its power."""
-
-    def step(self):
-        self.left -= 1
-        if not self.left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.processes
-def test_a_server_whose_process_is_killed_is_named_and_nobody_hangs():
-    policy = ParameterServer(2, Asynchronous(), updates=30)
-    job = Job(mlp, loss, lambda parameters: Killed(parameters))
-    with pytest.raises(RankError) as caught:
-        launch(ps.run, 3, job, Kind.of(policy), served(Referee(policy, ps.never, 60)), backend="gloo", timeout_s=60)
-    assert (caught.value.rank, caught.value.kind) == (2, "died") and "SIGKILL" in caught.value.message
-    assert policy.version == 2  # what was decided before stands
-
-
-def spoils(model, rank, clock):
-    """Rank 1 has a nan in the gradient of its third batch."""
-    return loss(model, rank, clock) * (float("nan") if (rank, clock) == (1, 2) else 1)
-
-
-def told(comm, job, kind, asked, heard):
-    """What each rank hears."""
-    try:
-        return ps.run(comm, job, kind, asked)
-    except BaseException as error:
-        heard.append((comm.rank, f"{type(error).__name__}: {error}"))
-        raise
-
-
-@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
-def test_a_gradient_that_is_not_finite_gets_into_no_weights_and_everybody_is_told(ranks, rule):
-    policy, seen, heard = ParameterServer(2, rule, updates=30), [], []
-    referee = Referee(policy, ps.never, 20)
-    words = "rank 1's gradient of clock 2 would spoil the weights of all; got nan; expected finite numbers"
-    with pytest.raises(RankError, match=words) as caught:
-        job = Job(mlp, spoils, partial(SGD, rate=0.05))
-        ranks(3).run(told, job, Kind.of(policy), served(referee), served(heard))
-    assert caught.value.rank == 1 and {rank for rank, _ in heard} == {0, 1, 2}
-    assert all(words in text for _, text in heard)
-    again = ps.replayed(referee.schedule(), JOB, Kind.of(policy), lambda a, shards: seen.append(a))
-    assert (1, 2) not in {(u.rank, u.clock) for u in uses([[a for a in seen if a.rank == 2]])}
-    assert ps.weights(again).isfinite().all()
-
-
-def late(comm, job, kind, asked):
-    """Rank 1 never comes."""
-    return None if comm.rank == 1 else ps.run(comm, job, kind, asked)
-
-
-@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
-def test_a_worker_that_never_arrives_is_named(ranks, rule):
-    """Also where the others need not wait for it: in the end they do."""
-    referee = Referee(ParameterServer(2, rule, updates=30), ps.never, 0.5)
-    with pytest.raises(Exception, match=r"has waited 0\.5 s for its next action: .*rank 1 has not come"):
-        ranks(3).run(late, JOB, Kind.of(referee.policy), served(referee))
-
-
-def two_kinds():
-    return nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1).double())
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: ParameterServer(0, Asynchronous()), "a parameter server cannot have workers 0; expected at least 1"),
-        (
-            lambda: ParameterServer(2, Asynchronous(), servers=0),
-            "a parameter server cannot have servers 0; expected at least 1",
-        ),
-        (
-            lambda: ParameterServer(2, Synchronous(2), fetch_every=2),
-            "this rule wants one push for each read; got fetch_every 2, push_every 1; "
-            "expected push_every a multiple of fetch_every",
-        ),
-        (
-            lambda: ps.Layout(two_kinds()),
-            "a server keeps one vector; got parameters of float32, float64 dtype; expected one dtype",
-        ),
-        (lambda: ps.Layout(nn.Identity()), "a server keeps one vector; got parameters of no dtype; expected one dtype"),
-        (
-            lambda: ps.law_stable_step(-1),
-            "no stable step; got tau -1, curvature 1.0; expected tau from 0, a curvature above 0",
-        ),
-        (
-            lambda: ps.law_momentum(0),
-            "momentum of no workers; got 0; expected at least 1",
-        ),
-        (
-            lambda: ps.law_staleness([1, 0]),
-            "staleness needs seconds of each worker; got [1, 0]; expected numbers above 0",
-        ),
-        (lambda: Speeds([-1]), "a rank cannot compute in less than no time; got -1 s; expected 0 or more seconds"),
-    ],
-)
-def test_what_it_refuses(call, words):
-    with pytest.raises(UserError) as caught:
-        call()
-    assert str(caught.value) == words
