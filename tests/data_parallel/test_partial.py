@@ -1,6 +1,4 @@
-"""Partial rounds last as long as the quorum, a quorum of all is synchronous, and what is late is dropped, delayed, or
-averaged, exactly as its name says.
-"""
+"""Partial rounds last as long as their quorum, one of all is synchronous, and what is late is dropped or delayed."""
 
 import threading
 from functools import partial
@@ -21,8 +19,6 @@ from lt_core.data_parallel.partial import (
     Majority,
     PartialReduce,
     averaging,
-    law_bytes,
-    law_messages,
     law_round_s,
     p_reduce,
 )
@@ -33,9 +29,10 @@ from lt_core.engine.simulate import simulate
 from lt_core.engine.speeds import Speeds
 from tests import witnesses
 from tests.data_parallel.problems import Numbers, loss, mlp, numbers, value
+from tests.data_parallel.servers import JOB
 
 SLOW = [10, 10, 10, 100]
-JOB, INTEGERS = Job(mlp, loss, partial(SGD, rate=0.05)), Job(Numbers, numbers, partial(SGD, rate=4.0))
+INTEGERS = Job(Numbers, numbers, partial(SGD, rate=4.0))
 
 
 def driven(policy, seconds, until_s=1e9, job=None):
@@ -46,9 +43,6 @@ def driven(policy, seconds, until_s=1e9, job=None):
 def rounds(schedule, costs, server):
     """When each version was made."""
     return [s.end_s for s in simulate(schedule, costs).spans if s.rank == server and s.action.op is Op.U]
-
-
-# --- how long a round takes -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", [BackupWorkers(4, 3), Eager(4, 3), BackupWorkers(4, 4), Eager(4, 4), Synchronous(4)])
@@ -69,9 +63,6 @@ def test_a_quorum_of_all_is_synchronous_bit_for_bit(rule):
     seconds = [1, 3, 2]
     results = [driven(ParameterServer(3, r, updates=4), seconds, job=JOB)[1] for r in (rule, Synchronous(3))]
     assert torch.equal(*results)
-
-
-# --- what becomes of the late -----------------------------------------------------------------------------------------
 
 
 def test_backup_workers_drop_what_is_late():
@@ -145,65 +136,6 @@ def test_majority_waits_for_a_rank_that_is_drawn():
     assert counts[0] < 2 and 3 < counts[1] < 6
 
 
-# --- P-Reduce ---------------------------------------------------------------------------------------------------------
-
-
-def test_p_reduce_of_all_is_synchronous():
-    schedule = drive(PartialReduce(3, 3, gradients=12), Speeds([1, 3, 2]), 1e9).check()
-    ended = averaging.replayed(schedule, JOB)
-    policy = ParameterServer(3, Synchronous(3), updates=4)
-    sync = ps.weights(ps.replayed(drive(policy, Speeds([1, 3, 2]), 1e9), JOB, Kind.of(policy)))
-    assert all((one.weights - sync).abs().max() <= 1e-12 for one in ended)
-
-
-@settings(max_examples=20)
-@given(st.lists(st.sampled_from([1, 2, 3, 10]), min_size=2, max_size=5), st.integers(1, 5), st.integers(1, 20))
-def test_averaging_takes_nothing_out_of_the_sum(seconds, quorum, gradients):
-    """The weights are doubly stochastic: the mean model moves by the mean of all steps, whoever met whom."""
-    workers = len(seconds)
-    schedule = drive(PartialReduce(workers, min(quorum, workers), gradients), Speeds(seconds), 1e9).check()
-    done = [(a.rank, a.batch) for a in schedule.actions() if a.op is Op.F]
-    ended = averaging.replayed(schedule, Job(Numbers, numbers, partial(SGD, rate=1.0)))
-    assert (
-        len(done) == gradients
-        and {u.at for u in p_reduce.uses(schedule.lanes)}
-        and len(p_reduce.uses(schedule.lanes)) == gradients
-    )
-    mean = -sum(value(*one) for one in done) / workers
-    for one in ended:
-        assert one.weights.tolist() == pytest.approx([mean] * 4, rel=1e-13)
-        assert torch.equal(one.weights, ended[0].weights)
-
-
-def test_the_slow_rank_meets_the_others_when_it_is_ready():
-    schedule = drive(PartialReduce(4, 2), Speeds(SLOW), 205).check()
-    met = p_reduce.groups(schedule)
-    assert sum(3 in group for group in met) == 2 and all(len(group) == 2 for group in met)
-    stale = {u.stale for u in p_reduce.uses(schedule.lanes) if u.rank == 3}
-    assert stale == {10}  # groups that formed while it computed
-    assert sum(a.op is Op.F for lane in schedule.lanes[:3] for a in lane) >= 40  # where synchronous ones would make 6
-
-
-def counted(comm, job, asked):
-    before = comm.traffic.copy()
-    ended = averaging.run(comm, job, asked)
-    return ended, (comm.traffic - before).counted
-
-
-def test_a_real_run_of_p_reduce(ranks):
-    group, referee = ranks(4), Referee(PartialReduce(4, 2, gradients=40), ps.never, 20)
-    ended = group.run(counted, JOB, served(referee))
-    schedule = referee.schedule().check()
-    again = averaging.replayed(schedule, JOB)
-    assert all(torch.equal(one.weights, other.weights) for (one, _), other in zip(ended, again))
-    assert all(torch.equal(one.weights, ended[0][0].weights) for one, _ in ended)
-    met = p_reduce.groups(schedule)
-    for rank, (_, sent) in enumerate(ended):
-        mine = [(law_bytes(66 * 8, len(m), m[0] == rank), law_messages(len(m), m[0] == rank)) for m in met if rank in m]
-        assert (sent.bytes, sent.messages) == tuple(map(sum, zip(*mine)))
-    witnesses.RAN.add(("lt_core.data_parallel.partial.laws", group.backend))
-
-
 def slow_hub(comm, job, kind, asked):
     return ps.run(comm, job, kind, asked, Speeds([0.2, 0.2, 0.2, 3]))
 
@@ -252,16 +184,6 @@ def test_a_worker_that_never_arrives_holds_nobody_up_and_is_named_in_the_end(nam
     assert caught.value.kind == "Deadline"
     made = (p_reduce.uses if name == "p-reduce" else uses)(asked.schedule().lanes)
     assert {u.rank for u in made} == {0, 1} and len(made) >= 12
-
-
-def spoils(model, rank, clock):
-    return loss(model, rank, clock) * (float("inf") if (rank, clock) == (1, 1) else 1)
-
-
-def test_a_model_that_would_not_be_finite_meets_nobody():
-    asked = Referee(PartialReduce(3, 2, gradients=12), ps.never, 20)
-    with pytest.raises(RankError, match=r"rank 1's gradient of clock 1 would spoil the weights of all; got (inf|nan)"):
-        threads.run(averaging.run, 3, (Job(mlp, spoils, partial(SGD, rate=0.05)), asked), 20)
 
 
 @pytest.mark.parametrize("make", [BackupWorkers, Eager, PartialReduce])
