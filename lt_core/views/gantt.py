@@ -64,7 +64,7 @@ def _bars(trace: Trace, block: Block, scale: float, say: Callable[[float], str])
     several = crowded(a for a in actions if a)
     for s, a in zip(trace.spans, actions, strict=True):
         y = block.lanes.get((s.rank, s.stream), block.lanes.get((s.rank, ALL)))
-        if y is not None:
+        if y is not None and s.end_s > s.start_s:  # what takes no time has no bar, and no place in the legend
             text = short(a, a.rank in several) if a else s.name
             fill = fill_of(a) if a else fill_of_words(s)
             yield Bar(y, s.start_s / scale, (s.end_s - s.start_s) / scale, fill, text, _hover(s, a, say))

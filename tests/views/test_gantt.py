@@ -41,6 +41,12 @@ def test_a_bar_stands_where_its_span_was():
     assert bars(figure, "send").hovertext == (hover,)
 
 
+def test_what_takes_no_time_has_no_bar_and_no_place_in_the_legend():
+    spans = [Span(0, "compute", "0F0", 0.0, 1.0), Span(1, "compute", "0U0", 1.0, 1.0)]
+    figure = gantt(Trace("an instant", spans, clock="simulated"))
+    assert [t.name for t in figure.figure.data] == [bars(figure, "forward").name] and len(lanes(figure)) == 2
+
+
 @pytest.mark.parametrize("size", [2, 4, 8])
 def test_a_ring_has_a_lane_a_stream_and_a_fill_a_kind(size):
     figure = gantt(ring(size))
