@@ -15,6 +15,7 @@ from labs.source import blanked, digest
 LIMIT_BYTES, PICTURE_BYTES = 400_000, 60_000
 WIDTH = 71  # characters: more scroll sideways
 SHOWN = {"run", "see", "explore"}
+CHANGING = [r"\bat 0x[0-9a-f]{6,}", r"\b(?:pids?|[Pp]rocess(?:es)?|[Pp]ort) \d{3,}", r"\b[0-9a-f]{32}\b"]
 LIVE = {
     "application/vnd.jupyter.widget-view+json": "a widget, which shows nothing without its kernel",
     "application/vnd.plotly.v1+json": "a plotly figure, which many readers cannot draw: store a picture of it",
@@ -103,10 +104,10 @@ def text(output: NotebookNode) -> str:
 
 
 def private() -> str:
-    """Return a pattern of what no committed output may hold: this machine's folders, addresses in memory."""
+    """Return a pattern of what no committed output may hold: folders, addresses, processes, ports, ids of widgets."""
     root = Path(__file__).resolve().parent.parent
     folders = {str(folder) for folder in (root, Path.home(), Path(sys.prefix), Path(tempfile.gettempdir()))}
-    return "|".join([*map(re.escape, sorted(folders - {"/"}, key=len, reverse=True)), r"\bat 0x[0-9a-f]{6,}"])
+    return "|".join([*map(re.escape, sorted(folders - {"/"}, key=len, reverse=True)), *CHANGING])
 
 
 def size_faults(book: NotebookNode) -> Iterator[str]:

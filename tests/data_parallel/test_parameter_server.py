@@ -193,6 +193,21 @@ def test_a_parameter_that_nobody_used_stays_where_it_is(servers):
     assert weights[0] == pytest.approx(float(first[0]) - 0.1 * (0.9 * velocity + 1.5 + 0.1 * float(first[0])))
 
 
+def uses_a(model, rank, clock):
+    return model.a(torch.full((1, 1), rank + 1.0, dtype=torch.float64)).sum()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [Asynchronous(), BackupWorkers(3, 2), Eager(3, 2), StaleSynchronous(1)],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_nor_does_it_move_whoever_waits_for_whom(rule):
+    job = Job(TwoLinears, uses_a, partial(SGD, rate=0.1, momentum=0.9, decay=0.1), aware=not rule.once_a_read)
+    weights, _ = driven(ParameterServer(3, rule, updates=6), job, [1, 1.3, 2])
+    assert weights[0] < 1 and weights[1] == 1
+
+
 def test_a_parameter_that_one_rank_used_is_divided_by_all():
     weights, _ = driven(
         ParameterServer(2, Synchronous(2), updates=1), Job(TwoLinears, uses_one_each, partial(SGD, rate=1.0)), [1, 1]

@@ -132,6 +132,7 @@ def test_a_notebook_gets_one_bundle_and_the_words_below(displayed):
 
 
 def test_without_ipywidgets_the_twin_stands_alone(displayed, monkeypatch, capsys):
+    """A lab stopped at its first slider where widgets were absent."""
     monkeypatch.setitem(sys.modules, "ipywidgets", None)  # as if it were not installed
     explore(build, ranks=range(2, 5))
     assert [set(output["data"]) for output in displayed] == [{PLOTLY, "text/plain"}, {"text/html"}]
