@@ -22,6 +22,8 @@
 # *Builds on PyTorch tensors alone. Takes 15 minutes, 4 ranks, 20 s of
 # machine time.*
 #
+# *One core will do: the ranks take turns, and the seconds grow.*
+#
 # Run the cells from top to bottom (Shift+Enter). The first one imports
 # what the others use, and takes some 3 s.
 
@@ -54,7 +56,7 @@ magics.load()
 # everybody else behind `comm`.
 #
 # The next cell starts four of them, which takes about 4 s. They stay
-# until you close the notebook.
+# until the notebook's kernel is shut down, and end with it.
 
 # %% tags=["run", "tour"]
 # %%torchrun -n 4
@@ -317,7 +319,8 @@ comm.all_reduce(x)
 # %% [markdown] tags=["break"]
 # Worse than an error is silence. **A hang is rarely slow code; it is
 # usually a rank that never came.** Rank 3 leaves out the call. You will
-# be told who is missing, and from what.
+# be told who is missing, and from what: once a rank has ended the cell,
+# nobody needs to wait for the 5 s to be over.
 
 # %% tags=["break", "raises-exception"]
 # %%torchrun --timeout 5
@@ -449,8 +452,8 @@ bill("sum through rank 0", lab="00", traffic=sent, badge=badge)
 # Two questions: "What changes if rank 0 is the late one?" (Nothing.) "What
 # if the sum itself were ten times faster?" (Nothing, either.)
 #
-# In a 45-minute slot skip the secret, and the second exercise. With one
-# core a student, two ranks do: the waiting sum is then 1, and `-n 2`
-# stands in the first cell on ranks.
+# In a 45-minute slot skip the secret, and the second exercise. On a server
+# with one core a student four ranks run as they do on two, only later:
+# bytes, messages, orders and the waiting sum stay what they are.
 #
 # </details>
