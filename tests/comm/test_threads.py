@@ -128,6 +128,23 @@ def test_reduce_scatter_gather_broadcast_all_to_all():
     ]
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_tensors_without_elements_pass_every_verb(size):
+    """A peer's processes died of a division by zero where a tensor had no elements."""
+
+    def fn(comm):
+        for shape in ((0,), (1, 0, 2)):
+            x, whole = torch.ones(shape), torch.ones((shape[0] * comm.size, *shape[1:]))
+            comm.broadcast(x, 0)
+            comm.all_gather(whole, x)
+            comm.reduce_scatter(x, whole)
+            comm.all_to_all(whole, whole.clone())
+            comm.exchange([(x, (comm.rank + 1) % comm.size)], [(torch.ones(shape), (comm.rank - 1) % comm.size)])
+        return comm.traffic.messages
+
+    assert run(fn, size) == [0] * size
+
+
 def test_gather_into_the_tensor_it_comes_from():
     def fn(comm):
         flat = torch.zeros(4)

@@ -73,7 +73,8 @@ class Threads(Verbs):
         checks.exchange(self, sends, receives)
         with self._meeting.hub.lock:  # a rank may have several threads
             for x, peer in sends:
-                self.traffic.counted.add(peer, x.nbytes)
+                if x.numel():  # processes send no others
+                    self.traffic.counted.add(peer, x.nbytes)
         return self._meeting.links.exchange(self.rank, sends, receives)
 
     def _barrier(self) -> Begun:
