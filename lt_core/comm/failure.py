@@ -51,7 +51,7 @@ class Failure(NamedTuple):
 def of_exception(rank: int, at_s: float, error: BaseException) -> Failure:
     """The failure of a rank whose function raised `error` at `at_s`."""
     told = tuple(_told(error))
-    return Failure(rank, at_s, type(error).__name__, text(error), _is_consequence(error), told, _pickled(error))
+    return Failure(rank, at_s, type(error).__name__, text(error), is_consequence(error), told, _pickled(error))
 
 
 def of_death(rank: int, at_s: float, exit_code: int | None, last_words: str) -> Failure:
@@ -97,7 +97,8 @@ def text(error: BaseException) -> str:
         return "<exception str() failed>"
 
 
-def _is_consequence(error: BaseException) -> bool:
+def is_consequence(error: BaseException) -> bool:
+    """Whether it only says that another rank has failed."""
     chain = _chain(error)
     return any(isinstance(e, Aborted | ConnectionError) or CONSEQUENCE.search(text(e)) for e, _ in chain)
 

@@ -374,6 +374,24 @@ def test_the_first_failure_frees_the_others():
     assert time.perf_counter() - started < 10  # far below the deadline: they were freed, not timed out
 
 
+def test_who_was_only_told_of_a_failure_is_not_the_culprit_though_it_raised_first():
+    """As with a referee: it frees the others before the culprit's own error is out."""
+    told = threading.Event()
+
+    def fn(comm):
+        if comm.rank == 0:
+            try:
+                raise Aborted("rank 1 failed first")
+            finally:
+                told.set()
+        assert told.wait(5)
+        with pytest.raises(Aborted):  # rank 0 is over
+            comm.barrier()
+        raise KeyError("the reason")
+
+    assert isinstance(cause(fn, 2), KeyError)
+
+
 def test_a_failure_frees_those_who_wait_in_a_subset():
     def fn(comm):
         group = comm.subset([0, 1])

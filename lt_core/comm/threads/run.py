@@ -9,7 +9,7 @@ from typing import Any
 
 from lt_core.base.errors import RankError
 from lt_core.comm import checks
-from lt_core.comm.failure import text
+from lt_core.comm.failure import is_consequence, text
 from lt_core.comm.threads.hub import Hub
 from lt_core.comm.threads.ranks import Meeting, Threads
 
@@ -36,7 +36,7 @@ def run(fn: Callable[..., Any], size: int, args: Sequence[object] = (), timeout_
     ranks = [threading.Thread(target=main, args=(r,), name=f"rank {r}") for r in range(size)]
     _run_all(ranks, hub)
     if failed:
-        rank, error = failed[0]
+        rank, error = min(failed, key=lambda one: is_consequence(one[1]))  # of equals the first
         details = "".join(traceback.format_exception(error))
         raise RankError(rank, type(error).__name__, text(error), details) from error
     return results
