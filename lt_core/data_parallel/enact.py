@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from lt_core.base.action import Action
-from lt_core.base.costs import sizes
+from lt_core.base.costs import Costs, sizes
 from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Span, Trace
 from lt_core.base.work import Work
 from lt_core.comm.comm import Comm
+from lt_core.engine.emulate import emulate, emulated
 from lt_core.engine.execute import Machine
 
 
@@ -62,7 +63,7 @@ class Asked(Protocol):
 
 
 class OnRank:
-    """A side with a communicator under it, as a machine for `enact`, `emulate` and `execute`."""
+    """A side with a communicator under it, as a machine for `emulate` and `execute`."""
 
     def __init__(self, side: Side, comm: Comm) -> None:
         self.side, self.comm, self.device = side, comm, comm.device
@@ -92,11 +93,22 @@ class OnRank:
         return self._sizes.pop(a, 0)
 
 
-def enact(asked: Asked, rank: int, machine: Machine, trace: Trace) -> None:
-    """Ask and do until it is over; `trace` gets a span an action. The first error frees all ranks, and names its own.
+def enact(name: str, asked: Asked, side: Side, comm: Comm, costs: Costs | None = None, scale: float = 0.01) -> Trace:
+    """Ask and do until it is over: a trace of that name, a span an action. The first error frees all ranks.
 
-    Errors: the machine's; the referee's `Deadline`, which names who is waited for, and `Aborted` on the other ranks.
+    costs: emulate devices of this speed, an emulated second lasting `scale` real ones.
+    Errors: the side's, named by its rank; the referee's `Deadline`, which names who is waited for, and `Aborted` on the
+    other ranks.
     """
+    machine, trace = OnRank(side, comm), Trace(name, backend=comm.backend)
+    if costs is None:
+        _ask_and_do(asked, comm.rank, machine, trace)
+        return trace
+    _ask_and_do(asked, comm.rank, emulate(machine, costs, scale), trace)
+    return emulated(trace, scale)
+
+
+def _ask_and_do(asked: Asked, rank: int, machine: Machine, trace: Trace) -> None:
     nbytes = sizes(machine)
     try:
         while (a := asked.next(rank)) is not None:

@@ -19,10 +19,9 @@ from lt_core.base.costs import Costs
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
-from lt_core.data_parallel.enact import Asked, OnRank, enact, replay
+from lt_core.data_parallel.enact import Asked, enact, replay
 from lt_core.data_parallel.parameter_server.job import Job, Kind
 from lt_core.data_parallel.parameter_server.sides import Shard
-from lt_core.engine.emulate import emulate, emulated
 
 
 class Ended(NamedTuple):
@@ -43,13 +42,7 @@ def run(comm: Comm, job: Job, kind: Kind, asked: Asked, costs: Costs | None = No
     costs: emulate devices of this speed, an emulated second lasting `scale` real ones. Errors: those of `enact`.
     """
     side = job.side(kind, comm.rank, comm.device)
-    machine = OnRank(side, comm)
-    trace = Trace("parameter server", backend=comm.backend)
-    if costs is None:
-        enact(asked, comm.rank, machine, trace)
-    else:
-        enact(asked, comm.rank, emulate(machine, costs, scale), trace)
-        trace = emulated(trace, scale)
+    trace = enact("parameter server", asked, side, comm, costs, scale)
     return Ended(side.weights.cpu() if isinstance(side, Shard) else None, trace)
 
 

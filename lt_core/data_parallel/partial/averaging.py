@@ -13,13 +13,12 @@ from lt_core.base.costs import Costs
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
-from lt_core.data_parallel.enact import Asked, OnRank, enact, replay
+from lt_core.data_parallel.enact import Asked, enact, replay
 from lt_core.data_parallel.finite import finite
 from lt_core.data_parallel.parameter_server.job import Job
 from lt_core.data_parallel.parameter_server.layout import Layout
 from lt_core.data_parallel.parameter_server.optimizers import Steps
 from lt_core.data_parallel.parameter_server.sides import Loss
-from lt_core.engine.emulate import emulate, emulated
 
 
 class Ended(NamedTuple):
@@ -83,12 +82,7 @@ class Averager:
 def run(comm: Comm, job: Job, asked: Asked, costs: Costs | None = None, scale: float = 0.01) -> Ended:
     """Be one of the ranks until it is over. costs, scale: an emulated device, as in `parameter_server.run`."""
     side = Averager(job.model().to(comm.device), job.loss, job.optimizer)
-    machine, trace = OnRank(side, comm), Trace("P-Reduce", backend=comm.backend)
-    if costs is None:
-        enact(asked, comm.rank, machine, trace)
-    else:
-        enact(asked, comm.rank, emulate(machine, costs, scale), trace)
-        trace = emulated(trace, scale)
+    trace = enact("P-Reduce", asked, side, comm, costs, scale)
     return Ended(side.weights.cpu(), trace)
 
 
