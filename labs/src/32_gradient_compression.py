@@ -80,8 +80,21 @@ def flat(tensors):
 
 data = text.text().data
 
+# %% [markdown] tags=["explain"]
+# There are six ideas of what to send. **What can be summed on the way**
+# travels round a ring; the rest goes from each rank to each other.
+#
+# | method | what travels | summed |
+# |---|---|---|
+# | half | 16 bits an element | yes |
+# | 1-bit | a sign an element, two means a column | no |
+# | TernGrad, QSGD | elements rounded at random, right on average | no |
+# | top-k | the largest, each with its index | no |
+# | coarse | chunks, the largest over all ranks | yes |
+# | PowerSGD, GradZip | a matrix as two thin factors | yes |
+
 # %% [markdown] tags=["run"]
-# Six of the twelve *remember*: what was not sent is added to the next
+# Five of the twelve *remember*: what was not sent is added to the next
 # gradient. That is **error feedback**, and it wraps any reducer.
 
 # %% tags=["setup"]
@@ -158,20 +171,8 @@ show(
 )
 
 # %% [markdown] tags=["explain"]
-# What travels, and what that does to a sum:
-#
-# | method | travels | summed on the way |
-# |---|---|---|
-# | half | 16 bits an element | yes |
-# | 1-bit | signs, two means a column | no |
-# | TernGrad, QSGD | drawn steps, unbiased | no |
-# | top-k | the largest, with their indices | no |
-# | coarse | the largest chunks of all ranks | yes |
-# | PowerSGD, GradZip | two thin factors | yes |
-
-# %% [markdown] tags=["explain"]
 # *Myth: unbiased is best.* QSGD with one level is right on average. One
-# draw of it holds **more noise than gradient**, and after 28 draws (7
+# draw of it holds **more noise than gradient**, and after 20 draws (5
 # steps, 4 ranks) E still errs more than G, which is never right.
 #
 # *Myth: 1 % sent is 100 times faster.* Look where G and H stand: an
@@ -215,43 +216,62 @@ reveal(
 # %% [markdown] tags=["predict"]
 # ## Why a memory helps
 #
-# The gradient is (4, 3), step after step. Top-1 sends one of the two.
-# **In 14 steps, how often is the second element sent**, if what was not
-# sent is added to the next gradient?
+# The gradient is (3, 1), step after step. 1-bit sends a sign for each
+# element, and one size for all that share it: their mean, 2. So (2, 2)
+# arrives, where (3, 1) was due. **With error feedback, how much of the
+# second element has arrived after ten steps?** 10 are due.
 
 # %% tags=["predict"]
 predict(
-    "32.turns",
-    "How often the second element of (4, 3) is sent in 14 steps",
-    unit="times",
+    "32.arrived",
+    "What has arrived of the second element of (3, 1) in ten steps",
+    unit="",
 )
 
 
 # %% tags=["run"]
-def turns(comm, reducer):
-    """How often each element of a gradient (4, 3) is sent."""
-    x = {"w": torch.tensor([4.0, 3.0])}
-    sent = [reducer.reduce(x, comm).sent["w"] for _ in range(14)]
-    return torch.stack(sent).ne(0).sum(0).tolist()
+def sent_in(comm, reducer, gradient, steps):
+    """What is sent of the same gradient, a row a step."""
+    x = {"w": torch.tensor(gradient)}
+    sent = [reducer.reduce(x, comm).sent["w"] for _ in range(steps)]
+    return torch.stack(sent)
 
 
-top_1 = TopK(0.5)
-(plain,) = launch(turns, 1, top_1, backend="threads")
-(kept,) = launch(turns, 1, ErrorFeedback(top_1), backend="threads")
-print(f"without a memory {plain}, with one {kept}")
+def both(reducer, *what):
+    """Those of one rank, without and with a memory."""
+    ways = reducer, ErrorFeedback(reducer)
+    return [
+        launch(sent_in, 1, w, *what, backend="threads")[0]
+        for w in ways
+    ]
+
+
+ten = [way.sum(0).tolist() for way in both(OneBit(), [3.0, 1.0], 10)]
+print(f"without a memory {ten[0]}, with one {ten[1]}")
 
 # %% tags=["reveal"]
 reveal(
-    "32.turns",
-    kept[1],
-    why="what waits grows by 3 a step, and is soon larger than 4.",
-    usual='6 ("three sevenths of 14"): it is sent as often, less each'
-    " time.",
+    "32.arrived",
+    ten[1][1],
+    why="(2, 2) and (2, 2) leave (2, -2) in the memory; the third time"
+    " that makes (5, -1), which has two signs, and arrives as it is.",
+    usual='20 ("2 a step"): so it is without a memory.',
 )
+
+# %% [markdown] tags=["run"]
+# Worse off is who sends the largest element alone, *top-1*. The gradient
+# is (4, 3). **Say first:** in 14 steps, how often is the 3 sent?
+
+# %% tags=["run"]
+often = [
+    w.ne(0).sum(0).tolist() for w in both(TopK(0.5), [4.0, 3.0], 14)
+]
+print(f"without a memory {often[0]}, with one {often[1]}")
 
 # %% [markdown] tags=["explain"]
 # Without a memory the second element is **never** sent, so it is never
-# learned, however long you train. That is no trick:
+# learned, however long you train. With one, what waits grows by 3 a step
+# and is soon larger than 4:
 #
 # ```
 # step  gradient   waits    sum      sent     keeps
@@ -270,11 +290,12 @@ reveal(
 # %%torchrun --in ErrorFeedback,TopK --out sent_and_kept,handed,wired
 reducer, sent_and_kept, handed = ErrorFeedback(TopK(0.01)), 0, 0
 draw = torch.Generator().manual_seed(rank)
-before = comm.traffic.copy()
-for _ in range(5):
+for k in range(5):
     x = torch.randn(10_000, generator=draw, dtype=torch.float64)
     sent = reducer.reduce({"w": x}, comm).sent["w"]
     sent_and_kept, handed = sent_and_kept + sent, handed + x
+    if k == 0:  # where ranks also agree what they bring
+        before = comm.traffic.copy()
 sent_and_kept += reducer.residual("w")
 wired = comm.traffic - before
 print(f"handed over {5 * 10_000:,} numbers, sent {5 * 100:,}")
@@ -319,9 +340,9 @@ predict("32.step", "A step with top-k 1 % on that wire", unit="ms")
 
 
 # %% tags=["run"]
-def step_ms(nbytes, rounds, compute_ms=40):
-    """One step on the kitchen's wire, without the compressor's own."""
-    wire_s = nbytes / KITCHEN.bytes_per_s + rounds * KITCHEN.latency_s
+def step_ms(nbytes, rounds, compute_ms=40, wire=KITCHEN):
+    """One step on this wire, without the compressor's own time."""
+    wire_s = nbytes / wire.bytes_per_s + rounds * wire.latency_s
     return compute_ms + 1000 * wire_s
 
 
@@ -336,7 +357,7 @@ print(f"{steps_ms['PowerSGD']:.1f} ms")
 # %% tags=["reveal"]
 reveal(
     "32.step",
-    steps_ms["top-k 1 %"],
+    round(steps_ms["top-k 1 %"], 1),
     why="40 ms + 3 x 1 ms + 100,920 bytes over 12.5 MB/s.",
     usual='42.1 ("a hundredth of 208 ms"): pairs are twice as long,'
     " go to three ranks, and latency stays.",
@@ -344,16 +365,32 @@ reveal(
 
 # %% [markdown] tags=["run"]
 # A net that names handwritten digits, on four ranks, 150 steps of plain
-# SGD. It is small, so its clock is: 5 ms of computing a step, and its
-# own bytes on the kitchen's wire, by law.
+# SGD, the weights the same everywhere. `then`: another reducer for the
+# second half, which is needed later.
 
 
 # %% tags=["setup"]
-def trained(comm, reducer, images, rate=0.1, m=0.0, steps=150):
-    """Every tenth step the loss on images that were held out."""
-    learn, held = images
-    model, losses, v = chain.chain(), [], {}
+net_loss, (learn, held) = (
+    torch.nn.functional.cross_entropy,
+    digits.digits(),
+)
+
+
+def now(model, reducer, grads):
+    """The loss held out, and the norm of what waits on this rank."""
+    waits = [torch.zeros(1)]
+    if isinstance(reducer, ErrorFeedback):
+        waits = [reducer.residual(name).reshape(-1) for name in grads]
+    loss = net_loss(model(held.x), held.y).item()
+    return loss, torch.cat(waits).norm().item()
+
+
+# %% tags=["setup"]
+def trained(comm, reducer, steps=150, rate=0.1, m=0.0, then=None):
+    """After each step: the loss held out, and what waits."""
+    model, rows, v = chain.chain(), [], {}
     for k in range(steps):
+        reducer = then if then and 2 * k == steps else reducer
         i = ((torch.arange(16) + 16 * k) * 4 + comm.rank) % 1536
         net_loss(model(learn.x[i]), learn.y[i]).backward()
         grads = {n: p.grad for n, p in model.named_parameters()}
@@ -361,46 +398,105 @@ def trained(comm, reducer, images, rate=0.1, m=0.0, steps=150):
         for n, p in model.named_parameters():
             v[n] = m * v.get(n, 0) + mean[n]
             p.data, p.grad = p.data - rate * v[n], None
-        if k % 10 == 9:
-            losses.append(net_loss(model(held.x), held.y).item())
-    return losses
+        rows.append(now(model, reducer, grads))
+    return rows
 
+
+# %% [markdown] tags=["run"]
+# Five ways to reduce, on the four processes, and eight steps of a sixth
+# for later. It takes some 6 s.
 
 # %% tags=["setup"]
-net_loss, images = torch.nn.functional.cross_entropy, digits.digits()
-tries = {
-    "dense": Mean,
-    "top-k 1 %": methods["top-k 1 %"],
-    "top-k 1 %, kept": methods["top-k 1 %, kept"],
-    "1-bit, kept": methods["1-bit, kept"],
-    "PowerSGD, kept": methods["PowerSGD, kept"],
-}
+names = (
+    "top-k 1 %",
+    "top-k 1 %, kept",
+    "1-bit, kept",
+    "PowerSGD, kept",
+)
+tries = {"dense": Mean, **{name: methods[name] for name in names}}
+
+
+def sixth():
+    """QSGD of one level, with a memory."""
+    return ErrorFeedback(QSGD(levels=1, code=Packed()))
+
 
 # %% tags=["run"]
-# %%torchrun --in trained,tries,images --out runs,cost
+# %%torchrun --in trained,tries,sixth --out runs,cost,loud
 runs, cost = {}, {}
 for name, make in tries.items():
     before = comm.traffic.bytes
-    runs[name] = trained(comm, make(), images)
+    runs[name] = trained(comm, make())
     cost[name] = (comm.traffic.bytes - before) / 150
     if rank == 0:
         print(f"{name}: {cost[name]:,.0f} bytes a step from rank 0")
+loud = trained(comm, sixth(), steps=8)
 
 # %% [markdown] tags=["see"]
-# **Look for two things**: which line ends first (its steps are short),
-# and which one does not come down.
+# The net is small, so its clock is, too: 5 ms of computing a step, and
+# its own bytes on the kitchen's wire, by law. **Look for two things**:
+# which line ends first (its steps are short), and which one comes down
+# last.
+
 
 # %% tags=["see"]
-rounds = dict(zip(tries, (6, 3, 3, 3, 12)))
-lines = {}
-for name, losses in runs[0].items():
-    each_s = step_ms(cost[0][name], rounds[name], compute_ms=5) / 1000
-    at = [10 * (k + 1) * each_s for k in range(len(losses))]
-    lines[name] = list(zip(at, losses))
-title = "Dense is slow; without a memory it learns late"
-under = "emulated: 5 ms a step, kitchen's wire by law, 4 ranks"
-axes = {"x": "emulated seconds", "y": "loss, held out"}
+def on(wire):
+    """The losses, against the seconds that the steps take there."""
+    lines, rounds = {}, dict(zip(tries, (6, 3, 3, 3, 12)))
+    for name, rows in runs[0].items():
+        each_s = step_ms(cost[0][name], rounds[name], 5, wire) / 1000
+        some = [(k * each_s, rows[k][0]) for k in range(0, 150, 10)]
+        lines[name] = some
+    return lines
+
+
+axes = {"x": "emulated seconds", "y": "loss, held out", "exact": False}
+under = "emulated: 5 ms a step and the kitchen's wire, 4 ranks"
+title = "On a slow wire, sending less with a memory learns first"
+show(courses(on(KITCHEN), title=title, under=under, **axes))
+
+# %% [markdown] tags=["see"]
+# The same runs on a wire a hundred times as fast, the *rack*. **All lines
+# end at the same time now**: what is left is how much a step learns. And
+# no compressor has computed anything yet.
+
+# %% tags=["see"]
+under = "emulated: 5 ms a step and the rack's wire, 4 ranks"
+title = "On a fast wire a step takes as long, whatever it sends"
+show(courses(on(RACK), title=title, under=under, **axes))
+
+# %% [markdown] tags=["see"]
+# Is what waits bounded, or does it grow for ever? **Look which line
+# leaves the picture.** It is the sixth: QSGD of one level, which without
+# a memory is right on average.
+
+# %% tags=["see"]
+lines = {
+    name: [(k + 1, waits) for k, (_, waits) in enumerate(rows)]
+    for name, rows in [
+        *runs[0].items(),
+        ("QSGD, 1 level, kept", loud[0]),
+    ]
+    if name
+    in ("top-k 1 %, kept", "1-bit, kept", "QSGD, 1 level, kept")
+}
+axes = {"x": "step", "y": "norm of what waits", "between": (0, 20)}
+title = "What waits is bounded, or it grows without end"
+under = "rank 0 of 4; digits"
 show(courses(lines, title=title, under=under, **axes, exact=False))
+
+# %% [markdown] tags=["explain"]
+# A memory helps where what is sent is **nearer to the gradient than
+# nothing would be**: then of each gradient less than all is left over,
+# and what waits stays within a bound. Top-k and 1-bit are so. A draw of
+# QSGD with one level is noise several times as long as the gradient;
+# that noise waits, is quantized with more noise, and so on.
+#
+# So what is unbiased needs no memory, and what is biased needs one.
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** On a slow wire a tenth of the bytes learns as well,
+# and sooner, as long as what is lost is remembered. Next: where not.
 
 # %% [markdown] tags=["explore"]
 # ## When it does not pay
@@ -408,29 +504,32 @@ show(courses(lines, title=title, under=under, **axes, exact=False))
 # *Myth: compression is for large clusters.* It is for slow wires. All
 # lines are laws, with the computing of a compressor left out. **Hunt:**
 # raise the ranks at a density of 1 % until dense is faster than top-k.
+# *And on which wire is a tensor of 1 MB hardly worth the trouble?*
+# `columns` are those of PowerSGD's factors.
 
 
 # %% tags=["setup"]
-def build(ranks, density, wire):
+def build(ranks, density, wire, columns):
     """Seconds against bytes of the gradient: dense, pairs, factors."""
-    spread = 2 * (ranks - 1) / ranks / wire.bytes_per_s
+    a, b = (ranks - 1) * wire.latency_s, (ranks - 1) / wire.bytes_per_s
+    thin = sum(lossy.power_sgd.elements(shapes, columns)) / 420_480
     dense = {n: ring.law_seconds(ranks, n, wire) for n in sizes}
-    pair = 2 * density * (ranks - 1) / wire.bytes_per_s
-    a = (ranks - 1) * wire.latency_s
-    pairs = {n: a + pair * n for n in sizes}
-    thin = {n: 4 * a + spread * n / 17 for n in sizes}
+    pairs = {n: a + 2 * density * b * n for n in sizes}
+    factors = {n: 4 * a + 2 / ranks * thin * b * n for n in sizes}
     gain = dense[10**8] / pairs[10**8]
-    title = f"{ranks} ranks, {density:.1%}: top-k {gain:.2g} x as fast"
-    lines = {"dense": dense, "top-k": pairs, "PowerSGD": thin}
+    title = (
+        f"{ranks} ranks, {density:.1%}: top-k {gain:,.3g} x as fast"
+    )
+    lines = {"dense": dense, "top-k": pairs, "PowerSGD": factors}
     return curves(lines, title=title, under=f"law; {wire}", at=10**8)
 
 
 # %% tags=["explore"]
 sizes = [10**k for k in range(4, 10)]
-place = {"ranks": 128, "density": 0.01}
+place = {"ranks": 128, "density": 0.01, "columns": 2}
 wires = {"kitchen": KITCHEN, "office": OFFICE, "rack": RACK}
 several = {"ranks": [4, 16, 64, 128], "density": [0.001, 0.01, 0.1]}
-explore(build, place, **several, wire=wires)
+explore(build, place, **several, wire=wires, columns=[1, 2, 4, 8])
 
 # %% [markdown] tags=["explain"]
 # With 128 ranks each of them sends its pairs 127 times: 1.28 times what
@@ -449,10 +548,13 @@ explore(build, place, **several, wire=wires)
 # %% [markdown] tags=["break"]
 # ## Break it
 #
+# *Switch the memory off half-way.* Top-k of 0.1 %, 120 steps; in one of
+# two runs the memory is gone from step 60 on. **Nothing raises.** Some
+# 6 s, with the next mistake.
+#
 # *Momentum twice.* Deep gradient compression keeps momentum on the rank,
 # so that what waits gathers it. Somebody leaves the optimizer's own
-# momentum on. **Nothing raises.** The same 150 steps, at the same rate;
-# chance is a loss of ln 10, 2.3:
+# momentum on. Chance is a loss of ln 10, 2.3.
 
 
 # %% tags=["break"]
@@ -462,12 +564,33 @@ def dgc():
 
 
 # %% tags=["break"]
-# %%torchrun --in trained,images,dgc --out once,twice
-once = trained(comm, dgc(), images, rate=0.05)
-twice = trained(comm, dgc(), images, rate=0.05, m=0.9)
+# %%torchrun --in trained,dgc,TopK,ErrorFeedback --out broken
+few, broken = TopK(0.001), {}
+kept = ErrorFeedback(few)
+broken["memory kept"] = trained(comm, ErrorFeedback(few), steps=120)
+broken["memory off"] = trained(comm, kept, steps=120, then=few)
+how = {"steps": 120, "rate": 0.05}
+broken["momentum once"] = trained(comm, dgc(), **how)
+broken["momentum twice"] = trained(comm, dgc(), **how, m=0.9)
+kept, off, once, twice = (r[-1][0] for r in broken.values())
 if rank == 0:
-    print(f"twice ends above once: {twice[-1] > once[-1]}")
-    print(f"twice ends at chance: {twice[-1] > 2.2}")
+    print(f"without its memory it ends above: {off > kept}")
+    print(f"twice ends above once: {twice > once}")
+    print(f"twice ends at chance: {twice > 2.2}")
+
+# %% [markdown] tags=["break"]
+# **Look at step 60**, where one line becomes two, and at the line that
+# swings and then lies still.
+
+# %% tags=["break"]
+lines = {
+    name: [(k + 1, rows[k][0]) for k in range(0, len(rows), 5)]
+    for name, rows in broken[0].items()
+}
+title = "Memory off: the loss flattens. Momentum twice: no learning"
+axes = {"x": "step", "y": "loss, held out", "between": (0, 3)}
+under = "memory: top-k 0.1 %, off from step 60; momentum: top-k 1 %"
+show(courses(lines, title=title, under=under, **axes, exact=False))
 
 # %% [markdown] tags=["break"]
 # *One rank has an inf.* Half precision overflows on rank 2. A compressor
@@ -543,6 +666,41 @@ def top_k_mean(comm, x, k):
 
 # %% tags=["yours"]
 check("32.top_k", top_k_mean, launch=magics.launch)
+
+# %% [markdown] tags=["yours"]
+# **PowerSGD.** The gradient `m` is a matrix. Multiply it by a thin `q`;
+# sum the product over ranks; make its columns orthonormal, which is `p`;
+# multiply `m.T` by `p`, and take the mean over ranks: the next `q`. What
+# you return is p qᵀ, which stands for everybody's mean.
+#
+# The first `q` is random, and the *same on all ranks*; later ones begin
+# with the last. `memory` is a dict of yours, empty at first.
+# `comm.all_reduce(x)` sums in place, `torch.linalg.qr(x).Q` has
+# orthonormal columns.
+
+
+# %% tags=["yours"]
+def low_rank_mean(comm, m, rank, memory):
+    """Like m: the mean over ranks, by factors of rank columns."""
+    ### BEGIN SOLUTION
+    seed = torch.Generator().manual_seed(0)
+    first = torch.randn(m.shape[1], rank, generator=seed).to(m)
+    p = m @ memory.get("q", first)
+    comm.all_reduce(p)
+    p = torch.linalg.qr(p).Q
+    q = m.T @ p
+    comm.all_reduce(q)
+    memory["q"] = q / comm.size
+    return p @ memory["q"].T
+    ### END SOLUTION
+
+
+# %% tags=["yours"]
+check("32.power_sgd", low_rank_mean, launch=magics.launch)
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** You have written the three parts of a compressor: a
+# memory, a sum of what cannot be summed, and one that can. Last, choose.
 
 # %% [markdown] tags=["yours"]
 # **Pick one.** Name the fastest way to send a gradient of `pocket`.
@@ -626,7 +784,7 @@ printed[0]
 # another one, and only the sum of all is the same.
 
 # %% tags=["breath"]
-cost = {"traffic": wired, "steps": 5, "badge": badge}
+cost = {"traffic": wired, "steps": 4, "badge": badge}
 bill("top-k 1 %, kept", lab="32", **cost, note="memory: n more")
 
 # %% [markdown] tags=["teacher"]

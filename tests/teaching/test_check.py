@@ -164,6 +164,7 @@ def test_every_exercise_says_how_it_is_called():
         "22.step_for": "step_for(workers, curvature)",
         "32.feedback": "feedback(memory, grads, send)",
         "32.top_k": "top_k_mean(comm, x, k)",
+        "32.power_sgd": "low_rank_mean(comm, m, rank, memory)",
         "32.pick": "pick(p, wire, seconds)",
     }
 

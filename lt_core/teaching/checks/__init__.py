@@ -16,8 +16,8 @@
 | stale_answers, stale_wrong | right and wrong answers to it |
 | replicas, replicas_model, replicas_pick | lab 21; what its ranks hold, its choice |
 | replicas_answers, replicas_wrong, replicas_wrong_hooks | right and wrong answers to it |
-| compress, compress_memory, compress_top_k, compress_pick | lab 32; its feedback, its top-k, its choice |
-| compress_answers, compress_wrong, compress_wrong_pick | right and wrong answers to it |
+| compress, compress_memory, compress_top_k, compress_low_rank, compress_pick | lab 32; its feedback and so on |
+| compress_answers, compress_wrong, compress_wrong_low_rank, compress_wrong_pick | right and wrong answers to it |
 """
 
 from lt_core.teaching.checks import choice, compress, replicas, ring, stale, start

@@ -1,13 +1,14 @@
-"""Lab 32: error feedback, top-k over ranks, a choice for a wire.
+"""Lab 32: error feedback, top-k over ranks, PowerSGD, a choice for a wire.
 
-feedback(memory, grads, send) -> sent        one step; memory keeps what was not sent
-top_k_mean(comm, x, k) -> mean               each rank's k largest, as pairs, and their mean
-pick(p, wire, seconds) -> name               "dense", "top-k" or "PowerSGD"
+feedback(memory, grads, send) -> sent          one step; memory keeps what was not sent
+top_k_mean(comm, x, k) -> mean                 each rank's k largest, as pairs, and their mean
+low_rank_mean(comm, m, rank, memory) -> mean   of matrices, through two factors
+pick(p, wire, seconds) -> name                 "dense", "top-k" or "PowerSGD"
 """
 
 from __future__ import annotations
 
-from lt_core.teaching.checks import compress_memory, compress_pick, compress_top_k, fastest
+from lt_core.teaching.checks import compress_low_rank, compress_memory, compress_pick, compress_top_k, fastest
 from lt_core.teaching.checks.compress_memory import small, steps
 from lt_core.teaching.checks.compress_top_k import K, alike, apart, below_zero, ties
 from lt_core.teaching.checks.counts import made_of_exchanges
@@ -82,5 +83,6 @@ EXERCISES = (
         (*SEVERAL, SHARED[0]),
         lambda fn, comm, x: fn(comm, x, K),
     ),
+    compress_low_rank.EXERCISE,
     Exercise("32.pick", "pick(p, wire, seconds)", compress_pick.PROPERTIES, (), fastest.asked),
 )

@@ -61,6 +61,46 @@ def round_the_ring(comm: Comm, x: Tensor, k: int) -> Tensor:
     return total / comm.size
 
 
+def low_rank_mean(comm: Comm, m: Tensor, rank: int, memory: Tensors) -> Tensor:
+    """Two products, two sums."""
+    q = memory.get("q", first(m, rank, 0))
+    p = m @ q
+    comm.all_reduce(p)
+    p = orthonormal(p)
+    q = m.T @ p
+    comm.all_reduce(q)
+    memory["q"] = q / comm.size
+    mean: Tensor = p @ memory["q"].T
+    return mean
+
+
+def orthonormal(p: Tensor) -> Tensor:
+    """Columns that span those of p."""
+    columns: Tensor = torch.linalg.qr(p).Q
+    return columns
+
+
+def first(m: Tensor, rank: int, seed: int) -> Tensor:
+    """A random q, the same wherever the seed is."""
+    return torch.randn(m.shape[1], rank, generator=torch.Generator().manual_seed(seed)).to(m)
+
+
+def by_hand_and_row(comm: Comm, m: Tensor, rank: int, memory: dict[Any, list[Tensor]]) -> Tensor:
+    """Column by column, as Gram and Schmidt do; the last factors under a key of its own."""
+    line = torch.linspace(-1, 1, m.shape[1]).to(m)
+    start = memory.get(0) or [line**k for k in range(rank)]
+    left = torch.stack([m @ q for q in start])
+    comm.all_reduce(left)
+    for k in range(rank):
+        for done in left[:k]:
+            left[k] -= (done @ left[k]) * done
+        left[k] /= left[k].norm() + 1e-30
+    right = left @ m / comm.size
+    comm.all_reduce(right)
+    memory[0] = list(right)
+    return left.T @ right
+
+
 def pick(p: int, wire: Wire, seconds: Mapping[str, float]) -> str:
     """The laws, compared."""
     return str(CHOICE.of((p, wire, seconds)))
@@ -80,5 +120,6 @@ def by_hand(p: int, wire: Wire, seconds: Mapping[str, float]) -> str:
 RIGHT: dict[str, tuple[Callable[..., Any], ...]] = {
     "32.feedback": (feedback, in_a_loop),
     "32.top_k": (top_k_mean, round_the_ring),
+    "32.power_sgd": (low_rank_mean, by_hand_and_row),
     "32.pick": (pick, by_hand),
 }

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lt_core.comm.comm import Comm
+from lt_core.teaching.checks import compress_wrong_low_rank
 from lt_core.teaching.checks import compress_wrong_pick as choices
 from lt_core.teaching.checks.compress_answers import Send, Tensors, feedback, top_k_mean
 from lt_core.teaching.checks.exercise import Answer
@@ -186,6 +187,7 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W21", "the pairs, as they came", pairs_back, "returns a tensor like x", alone=True),
         Answer("W22", "ranks share variables", over_a_shared_board, "real processes", alone=True),
     ),
+    "32.power_sgd": compress_wrong_low_rank.ANSWERS,
     "32.pick": (
         Answer("W11", "the highest ratio always", choices.highest_ratio, "many ranks"),
         Answer("W23", "compression is for large clusters", choices.never, "a slow wire", alone=True),
