@@ -109,10 +109,10 @@ def busy():
         spinner.kill()
 
 
-def run(folder, *options, more=()):
-    """Return lax nbval's report on a notebook of all cells, the good ones first."""
+def run(folder, *options, more=(), by=()):
+    """Return lax nbval's report on a notebook of all cells, the good ones first. by: what python runs pytest with."""
     nbformat.write(new_notebook(cells=[*GOOD.values(), *BAD.values(), *more]), folder / "book.ipynb")
-    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-p", "no:cacheprovider", *options]
+    command = [sys.executable, *by, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-p", "no:cacheprovider", *options]
     command += ["--nbval-lax", "--nbval-current-env", "--color=no", folder / "book.ipynb"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55).stdout
 
@@ -128,5 +128,7 @@ def test_each_bad_cell_fails_and_says_why_and_the_good_ones_pass(tmp_path, busy)
 
 @pytest.mark.processes
 def test_without_the_guards_lax_lets_them_all_pass(tmp_path):
-    report = run(tmp_path)
+    """Under coverage too, where a peer's notebooks did not run at all."""
+    report = run(tmp_path, by=("-m", "coverage", "run", f"--data-file={tmp_path / 'seen'}"))
+    assert (tmp_path / "seen").exists()
     assert f"{len(GOOD) + len(BAD) - 1} passed, 1 skipped" in report, report

@@ -80,13 +80,32 @@ def test_a_peer_that_waits_in_a_group_of_its_own_is_freed(four):
 def test_printed_lines_come_before_the_error_each_once(four):
     """ipyparallel#661: what was printed before an error was lost, and of many errors only their number was shown."""
     text = (
-        "import sys, time\nprint('out', rank, end='')\nprint('err', rank, file=sys.stderr)\n"
-        "time.sleep(0.05 * rank)\nraise ValueError(rank)"
+        "import sys, time\nprint('out', rank)\nprint('err', rank, file=sys.stderr)\nprint('end', rank, end='')\n"
+        "print('last', rank, file=sys.stderr)\ntime.sleep(0.05 * rank)\nif rank >= {}: raise ValueError(rank)"
     )
-    seen = run(four, text)
-    assert sorted(seen.texts("out")) == [((r,), f"out {r}") for r in range(4)]
-    assert sorted(seen.texts("err")) == [((r,), f"err {r}") for r in range(4)]
-    assert seen.error.rank == 0 and followed(seen.error) == {r: f"ValueError: {r}" for r in (1, 2, 3)}
+    for first in (0, 3):  # all of them, and the last alone
+        seen = run(four, text.format(first))
+        for stream, words in {"out": ("out", "end"), "err": ("err", "last")}.items():
+            said = seen.texts(stream)
+            assert [[text for ranks, text in said if ranks == (r,)] for r in range(4)] == [
+                [f"{word} {r}" for word in words] for r in range(4)
+            ]
+            assert len(said) == 8
+        assert seen.error.rank == first
+        assert followed(seen.error) == {r: f"ValueError: {r}" for r in range(first + 1, 4)}
+
+
+def test_a_callback_that_fails_when_the_others_have_ended_their_cell(four):
+    text = (
+        "for _ in range(3): comm.all_reduce(torch.ones(3))\n"
+        "def callback(): raise OSError('disk full')\nif rank == 0:\n    import time; time.sleep(0.2); callback()"
+    )
+    error = run(four, text).error
+    assert str(error).splitlines()[:2] == [
+        "rank 0 failed first: OSError: disk full",
+        "line 2 of the cell: def callback(): raise OSError('disk full')",
+    ]
+    assert followed(error) == {} and run(four, "comm.barrier()\nrank").values == {r: str(r) for r in range(4)}
 
 
 def test_exit_codes_are_errors(four):
