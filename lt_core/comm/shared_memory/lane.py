@@ -17,13 +17,16 @@ IDLE_S = 0.2
 
 
 class Begun:
-    """The Work of a collective. `run`: does it; `fail(error)`: ends the group; `late(seconds)`: who has not come."""
+    """The Work of a collective. `run`: does it; `fail(error)`: ends the group; `late()`: who has not come.
+
+    awaited: whether somebody waits for it.
+    """
 
     def __init__(
         self, run: Callable[[], None], timeout_s: float, fail: Callable[[BaseException], None], late: Callable[[], str]
     ) -> None:
         self._run, self.timeout_s, self._fail, self._late = run, timeout_s, fail, late
-        self._over = threading.Event()
+        self._over, self.awaited = threading.Event(), False
         self._error: BaseException | None = None
         self._start_s = self._end_s = time.perf_counter()
 
@@ -39,6 +42,7 @@ class Begun:
 
     def wait(self) -> None:
         """Hold until it is over. Raises what went wrong; `Deadline`."""
+        self.awaited = True
         if not self._over.wait(self.timeout_s):
             error = Deadline(self._late())
             self._fail(error)

@@ -9,6 +9,8 @@ and one meeting between a write and its reads is all it takes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor, dtype
 
 from lt_core.comm.shared_memory.room import PHASE, SAID, Room
@@ -25,10 +27,11 @@ class Phases:
         self._others = [place for rank, place in enumerate(self._places) if rank != peers.rank]
         self._phase = self._half = 0
         self._doing, self._timeout_s = "", 0.0
+        self._urgent: Callable[[], bool] = lambda: True
 
-    def begin(self, verb: str, timeout_s: float) -> None:
-        """What is done from now on, and for how long each of its waits may last."""
-        self._doing, self._timeout_s = verb, timeout_s
+    def begin(self, verb: str, timeout_s: float, urgent: Callable[[], bool]) -> None:
+        """What is done from now on, for how long each of its waits may last, and whether somebody waits for it."""
+        self._doing, self._timeout_s, self._urgent = verb, timeout_s, urgent
 
     def meet(self, said: int = 0) -> None:
         """Hold until every rank is here, and has written what it wrote before; `said` is for `heard`."""
@@ -39,7 +42,7 @@ class Phases:
         words[self._places[self.rank]] = phase
         for place in self._others:
             while words[place] < phase:
-                wait = wait or Wait(self._peers, self._doing, self._timeout_s, self.late)
+                wait = wait or Wait(self._peers, self._doing, self._timeout_s, self.late, self._urgent)
                 wait.poll()
         fence()
 

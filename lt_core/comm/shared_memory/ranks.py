@@ -81,7 +81,7 @@ class SharedMemory(Verbs):
             self._exchange(*args).wait()
             return
         run = self._run(verb, args)
-        if not self._lane.now(partial(run, self.timeout_s)):
+        if not self._lane.now(partial(run, self.timeout_s, lambda: True)):
             self._begun(verb, run).wait()
 
     def start(self, verb: str, *args: Any) -> Work:
@@ -145,15 +145,15 @@ class SharedMemory(Verbs):
     def _waiting(self, late: Callable[[], list[int]]) -> Wait:
         return Wait(self._peers, "exchange", self.timeout_s, late)
 
-    def _run(self, verb: str, args: Sequence[Any]) -> Callable[[float], None]:
-        """What does the verb, and how long each of its waits may last."""
+    def _run(self, verb: str, args: Sequence[Any]) -> Callable[[float, Callable[[], bool]], None]:
+        """What does the verb, told how long each of its waits may last, and what says whether somebody needs it now."""
         self._check_open()
         act, given = getattr(self._collectives, verb), prepared(self, verb, args, self._counting)
 
-        def run(timeout_s: float) -> None:
+        def run(timeout_s: float, urgent: Callable[[], bool]) -> None:
             try:
                 self._check_open()
-                self._phases.begin(verb, timeout_s)
+                self._phases.begin(verb, timeout_s, urgent)
                 if given is not None:
                     with torch.inference_mode():
                         act(*given)
@@ -163,11 +163,12 @@ class SharedMemory(Verbs):
 
         return run
 
-    def _begun(self, verb: str, run: Callable[[float], None]) -> Begun:
+    def _begun(self, verb: str, run: Callable[[float, Callable[[], bool]], None]) -> Begun:
         def late() -> str:
             return late_text(self._peers, verb, self.timeout_s, self._phases.late())
 
-        return self._lane.later(Begun(partial(run, float("inf")), self.timeout_s, self._broken, late))
+        begun = Begun(lambda: run(float("inf"), lambda: begun.awaited), self.timeout_s, self._broken, late)
+        return self._lane.later(begun)
 
     def _broken(self, error: BaseException) -> None:
         """End the group, whose ranks are not in one place any more."""

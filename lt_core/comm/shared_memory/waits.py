@@ -3,6 +3,8 @@
 look ...... some microseconds, where each rank has a core of its own
 give way .. a millisecond: whoever runs here next may be the one we wait for
 sleep ..... longer and longer, up to a millisecond; now and then look whether those we wait for are alive
+
+Beside a backward, where nobody waits for the collective yet, a look takes the core from who computes: sleep long.
 """
 
 from __future__ import annotations
@@ -45,10 +47,17 @@ class Peers(NamedTuple):
 
 
 class Wait:
-    """One wait of a rank. doing: the verb; late: for whom it waits, as ranks."""
+    """One wait of a rank. doing: the verb; late: for whom it waits, as ranks; urgent: whether somebody needs it now."""
 
-    def __init__(self, peers: Peers, doing: str, timeout_s: float, late: Callable[[], list[int]]) -> None:
-        self._peers, self._doing, self._timeout_s, self._late = peers, doing, timeout_s, late
+    def __init__(
+        self,
+        peers: Peers,
+        doing: str,
+        timeout_s: float,
+        late: Callable[[], list[int]],
+        urgent: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._peers, self._doing, self._timeout_s, self._late, self._urgent = peers, doing, timeout_s, late, urgent
         self._looks, self._yield_s = peers.looks, YIELD_S if peers.looks else 0.0
         self._start_s, self._look_s, self._sleep_s = 0.0, LOOK_S, 2e-5
 
@@ -71,11 +80,12 @@ class Wait:
             raise Deadline(late_text(self._peers, self._doing, self._timeout_s, self._late()))
         if self._peers.idle():
             return
-        if passed_s < self._yield_s:
+        urgent = self._urgent()
+        if urgent and passed_s < self._yield_s:
             os.sched_yield()
-        else:
-            time.sleep(self._sleep_s)
-            self._sleep_s = min(LONG_SLEEP_S if passed_s > LOOK_S else SHORT_SLEEP_S, 1.5 * self._sleep_s)
+            return
+        time.sleep(self._sleep_s if urgent else max(SHORT_SLEEP_S, self._sleep_s))
+        self._sleep_s = min(SHORT_SLEEP_S if urgent and passed_s < LOOK_S else LONG_SLEEP_S, 1.5 * self._sleep_s)
 
     def _check_alive(self) -> None:
         for rank in self._late():

@@ -4,7 +4,8 @@
     ready        ----------------<--------------     parameter pays it n times, one for all cannot start before the
     buckets      [   2   ]  [ 1 ]  [    0     ]      end. Bucket 0 is ready first.
 
-A bucket has one dtype, and holds as many parameters as fit, at least one.
+A bucket has one dtype, and holds as many parameters as fit, at least one. One that fits none joins a bucket that is
+less than half full: its layer's bias, which came just before it, shall not cost a message of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def _cut(sizes: dict[Name, tuple[object, int]], bucket_bytes: int) -> list[list[
     left: dict[object, int] = {}
     closed: list[list[Name]] = []
     for name, (dtype, nbytes) in reversed(sizes.items()):
-        if dtype in filling and nbytes > left[dtype]:
+        joins = nbytes > bucket_bytes < 2 * left.get(dtype, 0)
+        if dtype in filling and nbytes > left[dtype] and not joins:
             closed.append(filling.pop(dtype))
         filling.setdefault(dtype, []).append(name)
         left[dtype] = (bucket_bytes if len(filling[dtype]) == 1 else left[dtype]) - nbytes
