@@ -117,7 +117,7 @@ def _letters(fig: go.Figure, points: Mapping[str, Point], ends: tuple[list[float
     for letter, (x, y), (right, up) in zip(ascii_uppercase, places, moved):
         fig.add_annotation(
             x=x, y=y, ax=right, ay=-up, text=letter, font={"size": 14, "color": INK}, borderpad=0,
-            showarrow=True, arrowhead=0, arrowwidth=1, arrowcolor=PALE, standoff=7,
+            showarrow=True, arrowhead=0, arrowwidth=1, arrowcolor=PALE, standoff=7, bgcolor="#FFFFFF",
         )  # fmt: skip
 
 
