@@ -30,14 +30,13 @@ from time import perf_counter
 
 import torch
 
-from lt_core import launch, magics
+from lt_core import collectives, launch, magics, teaching, views
 from lt_core.base import Trace
 from lt_core.base.cluster import KITCHEN, OFFICE, RACK, SHOEBOX
-from lt_core.base.cluster import Cluster
+from lt_core.base.cluster import Cluster, Wire
 from lt_core.collectives import ALGORITHMS, all_reduce, choices
 from lt_core.collectives import crossovers, naive, ring, simulated
-from lt_core.comm.clocks import gather_traces
-from lt_core.comm.shaped import shaped
+from lt_core.comm import clocks, here, shaped
 from lt_core.teaching import bill, check, guess_of, predict
 from lt_core.teaching import reveal, run_script, verify
 from lt_core.views import Three, crossover, explore, gantt, show
@@ -78,7 +77,7 @@ def summed(comm, schedule, elements):
     before = comm.traffic.copy()
     total = all_reduce(comm, x, schedule, trace)
     sent = comm.traffic - before
-    return total, sent, gather_traces(comm, trace)
+    return total, sent, clocks.gather_traces(comm, trace)
 
 
 # %% [markdown] tags=["run", "tour"]
@@ -116,7 +115,7 @@ show(
 
 # %% tags=["run", "tour"]
 # %%torchrun --in shaped,KITCHEN --out star_trace
-slow = shaped(comm, KITCHEN)
+slow = shaped.shaped(comm, KITCHEN)
 *_, star_trace = summed(slow, naive.schedule(4), 131_072)
 print("summed 1 MiB")
 
@@ -152,7 +151,7 @@ show(gantt(*pair, title=title, under=under, one_lane=True))
 # ## Run it: the ring
 #
 # Cut the tensor into *p* chunks. Each goes round once to be summed, and
-# once more to be told. This is chunk a, which starts at rank 0:
+# once more so that all have it. This is chunk a, which starts at rank 0:
 #
 # ```
 # 0 --> 1 --> 2 --> 3   add, and pass on: rounds 0 to 2
@@ -227,6 +226,10 @@ stepper(Trace.merge(steps), **names)
 # A chunk is added up *once*, on its way round, and copied from there. So
 # all ranks hold the same bits, whatever the order of summing does to the
 # last digit.
+#
+# Some texts cut the tensor into "K parts", as if any K would do. **K is
+# *p***: a round has one message on each of *p* wires. With fewer chunks
+# wires stand idle; with more, chunks stand in a queue.
 
 # %% [markdown] tags=["see"]
 # ## See it: three witnesses
@@ -271,7 +274,8 @@ reveal(
     ring.law_bytes(8, 1024, 8, rank=0) / 8192,
     why="each number leaves a rank at most twice: once in a partial"
     " sum, once in a result. 2 (p - 1) / p = 14 / 8.",
-    usual='7 ("everyone must hear from everyone"): so did we, once.',
+    usual='7 ("everyone must hear from everyone"): yes, but one sum on'
+    " its way can speak for many.",
 )
 
 # %% [markdown] tags=["see"]
@@ -280,6 +284,20 @@ reveal(
 
 # %% tags=["see"]
 badge = verify(total, [star[0]] * 4)
+
+# %% [markdown] tags=["run"]
+# And PyTorch's own all-reduce, which you called in lab 00? The same
+# ranks, the same numbers, one line.
+
+# %% tags=["run"]
+# %%torchrun --out own
+own = torch.arange(1024, device=comm.device).double()
+own += 1_000_000 * rank
+comm.all_reduce(own)
+print(f"{own.numel():,} numbers, the last one {own[-1]:,.0f}")
+
+# %% tags=["see"]
+verify(own, total)
 
 # %% [markdown] tags=["see"]
 # Now the seconds of the runs on the kitchen's wire. Law and simulation
@@ -310,12 +328,16 @@ predict(
 )
 
 # %% tags=["reveal"]
+for p, law in (4, ring), (8, ring), (8, naive), (1024, ring):
+    took = law.law_seconds(p, 10**8, OFFICE)
+    print(f"{law.schedule(2).name:6}{p:6,} ranks{took:8.2f} s")
 sends = ring.law_bytes(1024, 1024, 8, rank=0) / 8192
 reveal(
     "20.many_ranks",
     sends,
     why="2 (p - 1) / p = 2,046 / 1,024: it never gets above 2.",
-    usual='hundreds ("more ranks, more traffic"): more in all, yes.',
+    usual='hundreds ("more ranks, more traffic"): more in all, yes,'
+    " but not from each.",
 )
 
 # %% [markdown] tags=["explain"]
@@ -325,14 +347,17 @@ reveal(
 # > **Law.** Each of *p* ranks sends **2 n (p − 1) / p** bytes in
 # > **2 (p − 1)** rounds. No all-reduce sends fewer bytes.
 #
-# | ranks | rounds | bytes each sends |
-# |---:|---:|---:|
-# | 4 | 6 | 1.500 n |
-# | 8 | 14 | 1.750 n |
-# | 1,024 | 2,046 | 1.998 n |
-#
-# The bytes stay below 2 n for ever. **The rounds do not**: they grow
-# with the ranks, and each costs the wire's latency.
+# | ranks | rounds | bytes each sends | 100 MB, ring | 100 MB, star |
+# |---:|---:|---:|---:|---:|
+# | 4 | 6 | 1.500 n | 1.20 s | 4.8 s |
+# | 8 | 14 | 1.750 n | 1.40 s | 11.2 s |
+# | 1,024 | 2,046 | 1.998 n | 1.80 s | 27 min |
+
+# %% [markdown] tags=["explain"]
+# The seconds are the law's, on the office's wire (1 Gbit/s, 0.1 ms):
+# **your 11.2 s have become 1.4.** The bytes stay below 2 n for ever. The
+# rounds do not: they grow with the ranks, and each costs the wire's
+# latency.
 
 # %% [markdown] tags=["explain"]
 # **That is the price of the ring.** With 1,000 bytes on 64 ranks it has
@@ -347,7 +372,7 @@ reveal(
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** You know what the ring sends, how long it takes, and
-# when it is the wrong choice. Next: two ways to get it wrong, and then
+# when it is the wrong choice. Next: four ways to get it wrong, and then
 # you write it.
 
 # %% [markdown] tags=["break"]
@@ -384,6 +409,44 @@ comm.exchange([], [(came, left)])
 # %% [markdown] tags=["break"]
 # One exchange of both, `comm.exchange([(x, right)], [(came, left)])`,
 # breaks the circle: all sends and receives of it start at once.
+
+# %% [markdown] tags=["break"]
+# *Each rank sums for itself.* All send all that they have to everybody,
+# and each rank adds up, from its own part on. That is 3 n from each, and
+# the sums are right. **Which badge?**
+
+# %% tags=["break"]
+# %%torchrun --out alone
+x, came = torch.arange(1.0, 1001).sqrt() / (rank + 3), {}
+others = [r for r in range(4) if r != rank]
+for r in range(4):
+    came[r] = x if r == rank else torch.empty_like(x)
+gives = [(x, r) for r in others]
+comm.exchange(gives, [(came[r], r) for r in others])
+alone = came[rank]
+for k in range(1, 4):
+    alone = alone + came[(rank + k) % 4]
+print(f"summed from rank {rank} on: {alone[-1]:.4f}")
+
+# %% tags=["break"]
+verify(alone)
+
+# %% [markdown] tags=["break"]
+# **Within some 1e-7, not the same bits**: each addition rounds, so the
+# order decides about the last digit, and every rank had another order.
+# Train on with such sums, and the ranks drift apart.
+#
+# *Dividing on the way.* For a mean somebody divides at each hop, not once
+# at the end. Is that not the same?
+
+# %% tags=["break"]
+parts = [0.1, 0.2, 0.3]
+print("divide the sum:", sum(parts) / 3)
+print("sum the thirds:", sum(part / 3 for part in parts))
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** A wrong ring is wrong at one length, hangs, or is
+# right but for the last digit. So the check of yours looks at all three.
 
 # %% [markdown] tags=["yours"]
 # ## Yours: write the ring
@@ -486,11 +549,11 @@ check("20.all_reduce", my_all_reduce, launch=magics.launch)
 # ```
 #
 # Three rounds for 8 ranks, where the ring has 14. But each rank sends
-# 3 n, and in the ring 1.75 n.
+# 3 n, and in the ring 1.75 n: 100 MB take 2.4 s instead of 1.4.
 
 # %% [markdown] tags=["predict"]
-# So it wins with small tensors, and the ring with large ones. A round
-# costs the office's wire 0.1 ms, and a byte 8 ns. **Where do they
+# So it wins with small tensors, and the ring with large ones. On the
+# office's wire a round costs 0.1 ms, and a byte 8 ns. **Where do they
 # cross?**
 
 # %% tags=["predict"]
@@ -515,7 +578,8 @@ reveal(
 
 # %% [markdown] tags=["explain"]
 # *Halving-doubling* swaps halves instead, with ever nearer ranks, and
-# then all the way back: **the ring's bytes in 6 rounds.**
+# then all the way back: **the ring's bytes in 6 rounds.** What rank 0
+# does:
 #
 # ```
 # round 0   0 <-> 4   gives chunks 4-7, adds 0-3
@@ -546,10 +610,10 @@ reveal(
 # ring 2,046. NCCL has used it since version 2.4.
 
 # %% [markdown] tags=["explain"]
-# *Torus*: half a ring along each row, a ring down each column with a
-# part of the numbers, and the other half along the rows. As few bytes
-# as the ring, in fewer rounds. *Hierarchical*: all of a group to its
-# master, a ring of the masters, and back.
+# *Torus*: a reduce-scatter along each row, a ring down each column with
+# the part that is a rank's own by then, and an all-gather along the rows.
+# As few bytes as the ring, in fewer rounds. *Hierarchical*: all of a
+# group to its master, a ring of the masters, and back.
 #
 # ```
 # 0 -> 1 -> 2 -> 3 -> (0)      1 2 3 -> 0     5 6 7 -> 4
@@ -639,7 +703,7 @@ for name, law in ALGORITHMS.items():
 
 # %% tags=["run"]
 # %%torchrun --in shaped,OFFICE,perf_counter --out ran
-slow, ran = shaped(comm, OFFICE), {}
+slow, ran = shaped.shaped(comm, OFFICE), {}
 for name, law in lt.collectives.ALGORITHMS.items():
     plan, ran[name] = law.schedule(4), {}
     for nbytes in (1_000, 32_000, 1_000_000):
@@ -654,9 +718,9 @@ for name, law in lt.collectives.ALGORITHMS.items():
 print("ran", len(ran), "algorithms")
 
 # %% [markdown] tags=["see"]
-# Lines are laws, **dots are what you ran**: they stand above, for waking
-# a process up costs more than the office's 0.1 ms. Read the names above
-# the picture from left to right.
+# Lines are laws, **dots are what you ran**, those of one size side by
+# side: they stand above, for waking a process up costs more than the
+# office's 0.1 ms. Read the names above the picture from left to right.
 
 
 # %% tags=["setup"]
@@ -701,14 +765,16 @@ def build(ranks, wire, distance_costs):
     best = crossovers(cluster, ranks, 10**8)
     lines = laws(cluster, ranks)
     under = f"{ranks} ranks, {wire}, {note}"
-    title = f"Large tensors: the {best[-1][1]} is the fastest"
-    return crossover(lines, best, title=title, under=under)
+    title = f"Large tensors: {best[-1][1]} is the fastest"
+    drawn = crossover(lines, best, title=title, under=under)
+    said = f"{title}. {under[0].upper()}{under[1:]}."
+    return views.Figure(drawn.figure, said, rows=drawn.rows)
 
 
 # %% tags=["explore"]
 both = {"office": OFFICE, "kitchen": KITCHEN}
-here = {"ranks": 8, "distance_costs": True}
-explore(build, here, ranks=[4, 7, 8], wire=both, distance_costs=bool)
+place = {"ranks": 8, "distance_costs": True}
+explore(build, place, ranks=[4, 7, 8], wire=both, distance_costs=bool)
 
 # %% tags=["explore"]
 pairs = Cluster("pairs", SHOEBOX, 2, RACK, 4, OFFICE)
@@ -723,6 +789,48 @@ for cluster in office[8], pairs:
 # from machine to machine, whatever happens inside. The torus adds up
 # inside first. Seven ranks fold: halving sends 2 n more, the ring none.
 
+# %% [markdown] tags=["explore"]
+# One map of who wins, on one wire: a row a number of ranks, a letter a
+# winner. **Hunt:** its rows seem to have no order. Tick *powers of two
+# only*, and one border is left. What do the numbers have in common where
+# the ring wins, and those where the torus does? And what moves the border
+# to the right: a slower start, or a faster wire?
+
+
+# %% tags=["setup"]
+def mapped(latency_us, gbit_per_s, powers_of_two_only):
+    """Who is the fastest, by ranks and bytes, by law."""
+    wire = Wire("wire", latency_us / 1e6, gbit_per_s * 1e9 / 8)
+    cluster = Cluster("one wire", SHOEBOX, 64, wire)
+    some = powers if powers_of_two_only else range(2, 13)
+    rows = {
+        f"{p} ranks": {
+            n: collectives.choose(cluster, p, n).name for n in sizes
+        }
+        for p in some
+    }
+    border = crossovers(cluster, 8)[1][0] / 1000
+    title = f"Eight ranks double up to {border:,.1f} kB"
+    return views.winner_map(rows, title=title, under=f"{wire}, by law")
+
+
+# %% tags=["explore"]
+powers = [2, 4, 8, 16, 32, 64]
+sizes = [round(10 ** (k / 3)) for k in range(9, 25)]
+place = {"latency_us": 100, "gbit_per_s": 1}
+speeds = {"latency_us": [10, 100, 1000], "gbit_per_s": [0.1, 1, 10]}
+explore(mapped, place, **speeds, powers_of_two_only=bool)
+
+# %% [markdown] tags=["explain"]
+# With large tensors **powers of two halve, primes go round, all others
+# make a torus.** What cannot be halved to the end has to fold, 2 n more;
+# a prime cannot be cut into rows and columns. A ring takes any number of
+# ranks, and talks to neighbours alone. That is why machines use it.
+#
+# The border is some rounds' latency, counted in bytes: it moves with
+# latency *times* bandwidth. Ten times both, and it is a hundred times as
+# far to the right.
+
 # %% [markdown] tags=["breath"]
 # **Where are you?** You know eight ways to one sum, what each sends, and
 # that the wire decides which is the fastest. Two things are left: a case
@@ -731,7 +839,7 @@ for cluster in office[8], pairs:
 # %% [markdown] tags=["run"]
 # And without any wire? On one host ranks can write into memory that all
 # of them see. Four new processes, 1 MiB, which takes some 5 s; then your
-# four ranks and their sockets. `memory` and `sockets` are seconds.
+# four ranks and their sockets.
 
 
 # %% tags=["run"]
@@ -748,19 +856,21 @@ def quickest(comm, nbytes):
 
 memory = max(launch(quickest, 4, 2**20, backend="shared_memory"))
 sockets = max(magics.launch(quickest, 4, 2**20))
-print("shared memory is faster:", memory < sockets)
+print(f"shared memory {1e3 * memory:6.2f} ms")
+print(f"sockets       {1e3 * sockets:6.2f} ms")
 
 # %% [markdown] tags=["explain"]
-# **Why was that so fast?** A socket copies each byte into the kernel and
-# out of it, for every message. In shared memory each rank reads what the
-# others wrote, adds up its share, and all read the result: no message is
-# left to price. So on one host the question is not ring or tree.
+# **Why was that so fast?** A socket copies each byte into the operating
+# system and out of it, for every message. In shared memory each rank
+# reads what the others wrote, adds up its share, and all read the result:
+# no message is left to price. So on one host the question is not ring or
+# tree.
 
 # %% [markdown] tags=["yours"]
 # **Yours: decide.** The fastest of three by law, for any ranks, bytes,
 # and wire. `wire.latency_s` is what a round waits, `wire.bytes_per_s`
 # what a second carries. *q* of the *p* ranks meet: the largest power of
-# two.
+# two up to *p*.
 #
 # | name | rounds | bytes each sends | if p > q, more |
 # |---|---|---|---|
@@ -837,6 +947,19 @@ printed = run_script("ring.py", 4)
 assert printed == [str(numbers) for numbers in whole]
 printed[0]
 
+# %% [markdown] tags=["out"]
+# **For your class.** One line that says what your machine is like: its
+# links by ping-pong, and one core. Hand it to your teacher, who puts all
+# of them in one picture. It is sent nowhere by itself.
+
+# %% tags=["out"]
+# %%torchrun --in here --out machine
+machine = here.here(comm)
+
+# %% tags=["out"]
+mine = teaching.machine_line(machine[0], "my machine")
+print(mine)
+
 # %% [markdown] tags=["breath"]
 # ## The bill
 #
@@ -867,4 +990,12 @@ bill("ring all-reduce", lab="20", traffic=sent, badge=badge)
 #
 # In a 45-minute slot skip *Break it*, *all-gather*, and the second half.
 #
+# The class chart below takes a line a learner: put theirs in a file, and
+# `open("class.jsonl")` in the place of `[mine]`. Ask before it is shown:
+# "whose ring wins with 1 kB, and whose with 100 MB?" It need not be the
+# same machine, and the picture says why.
+#
 # </details>
+
+# %% tags=["teacher"]
+show(teaching.class_chart([mine]))
