@@ -64,7 +64,9 @@ def class_chart(lines: Iterable[str]) -> Figure:
     low, high = _decades([wire.latency_s for wire in wires])
     fig.update_xaxes(**seconds_ticks(low, high), title_text="latency of a message", showgrid=True)
     fig.update_xaxes(range=[low - 0.1, high + 0.1])
-    fig.update_yaxes(**_rates(*_decades([wire.bytes_per_s for wire in wires])), title_text="bandwidth", showgrid=True)
+    rates = [wire.bytes_per_s for wire in wires]
+    fig.update_yaxes(**_rates(*_decades(rates)), title_text="bandwidth", showgrid=True)
+    fig.update_yaxes(range=[log10(min(rates)) - 0.2, log10(max(rates)) + 0.3])  # room for names above and below
     title = "On the left small tensors are fast, high up large ones"
     words = f"{title}. Latency against bandwidth, with rack, office and kitchen to compare with."
     who = " ".join(f"{_winner(machines, n)} wins a ring of {RANKS} at {bytes_text(n)}." for n in SIZES)
