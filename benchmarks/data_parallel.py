@@ -6,7 +6,8 @@ processes and take turns, and so does who goes first. A step lasts as long as it
 
 Exposed: over a link shaped to 1 GB/s, buckets of 8 MiB, the seconds of the communication alone that the overlapped step
 still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over. Each of the
-three lasts as long as its slowest rank took; the two steps take turns in who goes first.
+three lasts as long as its slowest rank took; the two steps take turns in who goes first. A core that computes has to
+copy and sum the gradients too; `cores free`: the same with a computation of the same length that is done elsewhere.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from benchmarks.elsewhere import Elsewhere, computed_s
 from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.base.cluster import Wire
 from lt_core.comm import Comm, launch
@@ -49,10 +51,12 @@ def rows() -> Iterator[Row]:
             found = slowest(launch(steps, size, samples, ROUNDS + 1, backend="shared_memory"))
             for peer in (DDP, PLAIN):
                 yield compare_rounds(BENCH, f"step, {size} ranks, {samples} samples", found, "ours", peer)
-    found = slowest(launch(exposed, 2, SAMPLES[-1], EXPOSED_ROUNDS + 1, backend="shared_memory"))
-    three = zip(found["alone"], found["after"], found["overlapped"], strict=True)
-    found["exposed"] = [alone - (after - overlapped_s) for alone, after, overlapped_s in three]
-    yield compare_rounds(BENCH, "exposed communication, 1 GB/s link", found, "exposed", "alone", PLAIN)
+    for elsewhere in (False, True):
+        found = slowest(launch(exposed, 2, SAMPLES[-1], EXPOSED_ROUNDS + 1, elsewhere, backend="shared_memory"))
+        three = zip(found["alone"], found["after"], found["overlapped"], strict=True)
+        found["exposed"] = [alone - (after - beside) for alone, after, beside in three]
+        case = "exposed communication, 1 GB/s link" + ", cores free" * elsewhere
+        yield compare_rounds(BENCH, case, found, "exposed", "alone", PLAIN)
 
 
 def steps(comm: Comm, samples: int, rounds: int) -> Rounds:
@@ -114,11 +118,14 @@ def check_same(comm: Comm, model: nn.Module, peer: nn.Module) -> None:
         assert torch.allclose(p, other, rtol=1e-3, atol=1e-5), "not what DDP trained"
 
 
-def exposed(comm: Comm, samples: int, rounds: int) -> Rounds:
+def exposed(comm: Comm, samples: int, rounds: int, elsewhere: bool) -> Rounds:
     """Seconds of each round on this rank: the communication alone, a step with it after the backward, and beside it."""
     link, batch = shaped(comm, LINK), batch_of(comm.rank, samples)
     replica = overlapped.replicate(chain(WIDE), link, bucket_bytes=LINK_BUCKET_BYTES)
     sgd = torch.optim.SGD(replica.model.parameters(), 1e-3)
+    if elsewhere:
+        Elsewhere(replica.model, *computed_s(comm, chain(WIDE), batch))
+        batch = batch_of(comm.rank, 1)
 
     def timed(in_window: bool) -> float:
         comm.barrier()
