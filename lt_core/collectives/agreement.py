@@ -32,16 +32,33 @@ class Agreed:
 
     def __call__(self, grads: Mapping[str, Tensor], comm: Comm) -> None:
         """Hold the ranks of `comm` to one bucket."""
-        for name, x in grads.items():
-            plain(f"the mean of {name}", x)
+        ordinary(grads, comm)
         bucket = [(name, x.shape, x.dtype) for name, x in grads.items()]
         if any(bucket == known and comm is there for there, known in self._known):
             return
         lines = [f"{name} {tuple(shape)} {dtype}" for name, shape, dtype in bucket]
         agree(comm, "gradients", [*self._settings, *lines], "go through model.named_parameters() on every rank")
-        if whole := [line for line, x in zip(lines, grads.values()) if not x.dtype.is_floating_point]:
-            raise UserError("a mean needs fractions", whole[0], "a floating dtype", "machine.all_reduce gives the sum")
+        fractions(grads)
         self._known.append((comm, bucket))
+
+
+def ordinary(grads: Mapping[str, Tensor], comm: Comm) -> None:
+    """Refuse what is no bucket: tensors by name, whose elements all stand in storage where the communicator works."""
+    if not isinstance(grads, Mapping):
+        raise UserError("a bucket is gradients by name", type(grads).__name__, "a dict {name: gradient}")
+    for name, x in grads.items():
+        plain(f"the mean of {name}", x)
+        if x.device != comm.device:
+            attempt = f"x.to({str(comm.device)!r})"
+            raise UserError(f"the mean of {name}: the tensor is elsewhere", x.device, comm.device, attempt)
+
+
+def fractions(grads: Mapping[str, Tensor]) -> None:
+    """Refuse dtypes that have no mean."""
+    for name, x in grads.items():
+        if not x.dtype.is_floating_point or x.dtype.itemsize < 2:
+            line, attempt = f"{name} {tuple(x.shape)} {x.dtype}", "machine.all_reduce gives the sum"
+            raise UserError("a mean needs fractions", line, "a floating dtype of at least 16 bits", attempt)
 
 
 def agree(comm: Comm, what: str, lines: Sequence[str], attempt: str = "") -> None:

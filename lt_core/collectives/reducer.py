@@ -76,8 +76,9 @@ class Mean:
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Accept what `state_dict` gives. Errors: anything else, which another reducer must have written."""
-        if state:
-            raise UserError("a mean remembers nothing", f"a state with {', '.join(state)}", "an empty one")
+        if state or not isinstance(state, Mapping):
+            named = f"a state with {', '.join(map(str, state))}" if isinstance(state, Mapping) else type(state).__name__
+            raise UserError("a mean remembers nothing", named, "an empty one")
 
     def average(self, flat: Tensor, comm: Comm) -> Tensor:
         """The mean of one dense tensor (n,), in place; that all ranks bring n elements of a dtype, the caller knows."""

@@ -82,9 +82,9 @@ class Steps:
 
     def load(self, state: object) -> None:
         """Go on from a copy of `done`. Errors: anything else."""
-        if not isinstance(state, Mapping):
-            raise UserError("this counts no steps", type(state).__name__, "what state_dict() gave")
-        self.done = {str(name): int(number) for name, number in state.items()}
+        if not isinstance(state, Mapping) or not all(isinstance(number, int) for number in state.values()):
+            raise UserError("this counts no steps", type(state).__name__, "whole numbers by name, from state_dict()")
+        self.done = dict(state)
 
 
 class Memory:
@@ -135,12 +135,14 @@ def forgetful(inner: Reducer) -> Reducer:
     return inner
 
 
-def entries(state: Mapping[str, object], who: str, *names: str) -> list[object]:
+def entries(state: object, who: str, *names: str) -> list[object]:
     """What stands under these names. Errors: a state with others, which another reducer must have written."""
+    if not isinstance(state, Mapping):
+        raise UserError(f"{who} did not write this state", type(state).__name__, "what state_dict() gave")
     if set(state) != set(names):
         raise UserError(
             f"{who} did not write this state",
-            ", ".join(sorted(state)) or "an empty one",
+            ", ".join(sorted(map(str, state))) or "an empty one",
             ", ".join(names) or "an empty one",
         )
     return [state[name] for name in names]

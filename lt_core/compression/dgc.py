@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from lt_core.base.errors import UserError
+from lt_core.collectives.agreement import fractions, ordinary
 from lt_core.collectives.reducer import Reduced, Reducer
 from lt_core.comm.comm import Comm
 from lt_core.compression.bucket import Memory, Ratio, entries, finite, forgetful, part
@@ -75,6 +76,8 @@ class MomentumCorrection:
         Where a mean is not finite, velocity and sum of the whole bucket stay as they were, on every rank; of other
         buckets of that step, see `undo`. Errors: a shape that changed, and the inner reducer's.
         """
+        ordinary(grads, comm)
+        fractions(grads)  # of others the mean is cut off, and what is lost is not remembered
         scale = self._scale(grads, comm.size)
         moved = {name: self._moved(name, x, scale) for name, x in grads.items()}
         mean, sent = self.inner.reduce({name: waiting for name, (_, waiting) in moved.items()}, comm)
@@ -116,7 +119,7 @@ class MomentumCorrection:
         """What makes this rank's norm at most clip / sqrt(p)."""
         if self.clip is None or not grads:
             return 1.0
-        squares = [torch.linalg.vector_norm(x, dtype=torch.float64) ** 2 for x in grads.values()]
+        squares = [torch.linalg.vector_norm(x.detach(), dtype=torch.float64) ** 2 for x in grads.values()]
         norm = sqrt(float(torch.stack(squares).sum()))
         return min(1.0, self.clip / sqrt(size) / norm) if norm > 0 else 1.0
 

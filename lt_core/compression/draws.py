@@ -26,7 +26,7 @@ class Draws:
 
     def load(self, state: object) -> None:
         """Go on from there. Errors: no such state."""
-        if not (state is None or isinstance(state, Tensor)):
+        if not (state is None or (isinstance(state, Tensor) and state.dtype is torch.uint8)):
             raise UserError("this is no generator's state", type(state).__name__, "what state_dict() gave")
         self._generator, self._state = None, state
 

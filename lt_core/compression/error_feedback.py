@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from lt_core.base.errors import UserError
+from lt_core.collectives.agreement import fractions, ordinary
 from lt_core.collectives.reducer import Reduced, Reducer
 from lt_core.comm.comm import Comm
 from lt_core.compression.bucket import Memory, entries, finite, forgetful
@@ -44,6 +45,8 @@ class ErrorFeedback:
         be skipped: what is inf or nan of it may not all have been sent. Other buckets of that step have then sent what
         nobody takes: see `undo`. Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
         """
+        ordinary(grads, comm)
+        fractions(grads)  # of others the mean is cut off, and what is lost is not remembered
         rate = self._rate()
         held = {name: self._memory.of(name, x) for name, x in grads.items()}
         recalled = {name: self._recalled(name, grads[name], held[name], rate) for name in grads}

@@ -103,7 +103,10 @@ class GradZip:
         """Go on from what `state_dict` gave. Errors: another reducer's."""
         fixed, odd = entries(state, "GradZip", "fixed", "odd")
         self._fixed.load(fixed)
-        self._odd = {name: bool(x) for name, x in tensors("side", odd).items()}
+        sides = tensors("side", odd)
+        if any(x.numel() != 1 for x in sides.values()):
+            raise UserError("a factor is of one side", "tensors of several elements", "one number by name")
+        self._odd = {name: bool(x) for name, x in sides.items()}
 
 
 def half_step(x: Tensor, fixed: Tensor, ridge: float) -> Tensor:

@@ -175,8 +175,3 @@ def test_ranks_that_do_not_fit_together_are_told(ranks, fn, words):
     with pytest.raises(RankError) as error:
         ranks(2).run(fn)
     assert error.value.kind == "Mismatch" and words in error.value.message
-
-
-def test_integers_have_no_mean():
-    with pytest.raises(UserError, match="a mean needs fractions; got x"):
-        once(TopK(0.5), x=torch.tensor([1, 2]))
