@@ -364,7 +364,7 @@ reveal(
 )
 
 # %% [markdown] tags=["run"]
-# A net that names handwritten digits, on four ranks, 150 steps of plain
+# A net that names handwritten digits, on four ranks, 120 steps of plain
 # SGD, the weights the same everywhere. `then`: another reducer for the
 # second half, which is needed later.
 
@@ -386,7 +386,7 @@ def now(model, reducer, grads):
 
 
 # %% tags=["setup"]
-def trained(comm, reducer, steps=150, rate=0.1, m=0.0, then=None):
+def trained(comm, reducer, steps=120, rate=0.1, m=0.0, then=None):
     """After each step: the loss held out, and what waits."""
     model, rows, v = chain.chain(), [], {}
     for k in range(steps):
@@ -427,7 +427,7 @@ runs, cost = {}, {}
 for name, make in tries.items():
     before = comm.traffic.bytes
     runs[name] = trained(comm, make())
-    cost[name] = (comm.traffic.bytes - before) / 150
+    cost[name] = (comm.traffic.bytes - before) / 120
     if rank == 0:
         print(f"{name}: {cost[name]:,.0f} bytes a step from rank 0")
 loud = trained(comm, sixth(), steps=8)
@@ -445,7 +445,7 @@ def on(wire):
     lines, rounds = {}, dict(zip(tries, (6, 3, 3, 3, 12)))
     for name, rows in runs[0].items():
         each_s = step_ms(cost[0][name], rounds[name], 5, wire) / 1000
-        some = [(k * each_s, rows[k][0]) for k in range(0, 150, 10)]
+        some = [(k * each_s, rows[k][0]) for k in range(0, 120, 10)]
         lines[name] = some
     return lines
 
@@ -548,8 +548,8 @@ explore(build, place, **several, wire=wires, columns=[1, 2, 4, 8])
 # %% [markdown] tags=["break"]
 # ## Break it
 #
-# *Switch the memory off half-way.* Top-k of 0.1 %, 120 steps; in one of
-# two runs the memory is gone from step 60 on. **Nothing raises.** Some
+# *Switch the memory off half-way.* Top-k of 0.1 %, 100 steps; in one of
+# two runs the memory is gone from step 50 on. **Nothing raises.** Some
 # 6 s, with the next mistake.
 #
 # *Momentum twice.* Deep gradient compression keeps momentum on the rank,
@@ -567,9 +567,9 @@ def dgc():
 # %%torchrun --in trained,dgc,TopK,ErrorFeedback --out broken
 few, broken = TopK(0.001), {}
 kept = ErrorFeedback(few)
-broken["memory kept"] = trained(comm, ErrorFeedback(few), steps=120)
-broken["memory off"] = trained(comm, kept, steps=120, then=few)
-how = {"steps": 120, "rate": 0.05}
+broken["memory kept"] = trained(comm, ErrorFeedback(few), steps=100)
+broken["memory off"] = trained(comm, kept, steps=100, then=few)
+how = {"steps": 100, "rate": 0.05}
 broken["momentum once"] = trained(comm, dgc(), **how)
 broken["momentum twice"] = trained(comm, dgc(), **how, m=0.9)
 kept, off, once, twice = (r[-1][0] for r in broken.values())
@@ -579,7 +579,7 @@ if rank == 0:
     print(f"twice ends at chance: {twice > 2.2}")
 
 # %% [markdown] tags=["break"]
-# **Look at step 60**, where one line becomes two, and at the line that
+# **Look at step 50**, where one line becomes two, and at the line that
 # swings and then lies still.
 
 # %% tags=["break"]
@@ -589,7 +589,7 @@ lines = {
 }
 title = "Memory off: the loss flattens. Momentum twice: no learning"
 axes = {"x": "step", "y": "loss, held out", "between": (0, 3)}
-under = "memory: top-k 0.1 %, off from step 60; momentum: top-k 1 %"
+under = "memory: top-k 0.1 %, off from step 50; momentum: top-k 1 %"
 show(courses(lines, title=title, under=under, **axes, exact=False))
 
 # %% [markdown] tags=["break"]
