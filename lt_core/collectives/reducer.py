@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor
@@ -91,6 +91,16 @@ class Mean:
         else:
             machine.run(comm, flat, self._schedule_of(comm.size), scratch=self._scratch)
         return flat
+
+
+def chosen(reducer: object) -> Reducer:
+    """The reducer, or the exact mean where there is none. Errors: what is no reducer, such as its class."""
+    if reducer is None:
+        return Mean()
+    if isinstance(reducer, type) or not callable(getattr(reducer, "reduce", None)):
+        got = f"the class {reducer.__name__}" if isinstance(reducer, type) else type(reducer).__name__
+        raise UserError("this makes no mean of gradients", got, "a reducer", "TopK(0.01), with its arguments")
+    return cast(Reducer, reducer)
 
 
 def _by_dtype(grads: Mapping[str, Tensor]) -> list[list[str]]:

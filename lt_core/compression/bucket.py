@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from lt_core.base.errors import UserError
-from lt_core.collectives.reducer import Reducer
+from lt_core.collectives.reducer import Reducer, chosen
 
 Ratio = float | Callable[[int], float]  # which part is sent: always, or in step number n of a bucket
 
@@ -125,7 +125,7 @@ def tensors(what: str, state: object) -> dict[str, Tensor]:
 
 def forgetful(inner: Reducer) -> Reducer:
     """The reducer, if it keeps nothing of what it got. Errors: it does, and a second memory would send that twice."""
-    if kept := {"residual", "waiting"} & set(inner.state_dict()):
+    if kept := {"residual", "waiting"} & set(chosen(inner).state_dict()):
         raise UserError(
             "what waits would be remembered twice",
             f"{type(inner).__name__}, which keeps its {kept.pop()}",

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
-from lt_core.collectives.reducer import Mean, Reducer
+from lt_core.collectives.reducer import Reducer, chosen
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate import bucketed
 from lt_core.data_parallel.replicate.buckets import BUCKET_BYTES, in_backward_order
@@ -62,7 +62,7 @@ class Local:
     ) -> None:
         self.model, self.comm, self.every, self.first = model, comm, every, first
         self.bucket_bytes, self.steps = bucket_bytes, 0
-        self._mean = reducer if reducer is not None else Mean()
+        self._mean = chosen(reducer)
         self._synchronous = bucketed.replicate(model, comm, None, bucket_bytes)
 
     @property

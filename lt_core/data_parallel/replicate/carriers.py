@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from lt_core.base.errors import UserError
 from lt_core.base.work import Work
 from lt_core.collectives.reducer import Reducer
 from lt_core.comm import laws
@@ -83,18 +84,22 @@ class Beside:
     def __init__(self, comm: Comm, reducer: Reducer) -> None:
         self._comm, self._reducer = comm, reducer
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"reducer of rank {comm.rank}")
+        self._closed = False
 
     def share(self, dtype: torch.dtype) -> float:
         """A reducer takes gradients as they are."""
         return 1.0
 
     def begin(self, bucket: Bucket) -> Callable[[], Landed]:
-        """Put it in the thread's queue."""
+        """Put it in the thread's queue. Errors: after `close`."""
+        if self._closed:
+            raise UserError("this replica was closed, and its reducer's thread has ended", attempt="replicate again")
         future: Future[Landed] = self._thread.submit(self._reduce, bucket)
         return future.result  # its verbs have deadlines
 
     def close(self) -> None:
         """End the thread."""
+        self._closed = True
         self._thread.shutdown()
 
     @torch.no_grad()

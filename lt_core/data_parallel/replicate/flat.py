@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from lt_core.base.errors import UserError
 from lt_core.comm.buffers import allocate, free
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.roll import Roll
@@ -44,6 +45,7 @@ class Bucket:
         self._arrived.add(name)
         if grad is None or grad.is_sparse:
             return
+        self._check(name, grad, view)
         if grad.data_ptr() == view.data_ptr():  # it was set to zero, not to None
             view.mul_(self._share)
         elif name in self.used:  # ready twice: checkpoints or backwards nest
@@ -52,6 +54,13 @@ class Bucket:
             torch.mul(grad.detach(), self._share, out=view)
         self.used.add(name)
         parameter.grad = None  # its memory is the next gradient's
+
+    def _check(self, name: str, grad: Tensor, view: Tensor) -> None:
+        """Refuse what does not fit: `model.half()` and `model.to(...)` change parameters where they are."""
+        if (grad.shape, grad.dtype, grad.device) != (view.shape, view.dtype, view.device):
+            now, then = (f"{tuple(x.shape)} {x.dtype} on {x.device}" for x in (grad, view))
+            what = f"the gradient of {name} has changed since the model was replicated"
+            raise UserError(what, now, then, "replicate the model after it was converted")
 
     def leave(self) -> None:
         """Take in what is missing. What comes from now on has missed the bucket."""

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
-from lt_core.collectives.reducer import Mean, Reducer
+from lt_core.collectives.reducer import Reducer, chosen
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.record import Record
 from lt_core.data_parallel.replicate.roll import Roll, call_roll
@@ -35,8 +35,9 @@ class Replica:
         self, model: nn.Module, comm: Comm, reducer: Reducer | None = None, trace: Trace | None = None
     ) -> None:
         self.model, self.comm = model, comm
-        self.reducer = reducer if reducer is not None else Mean()
+        self.reducer = chosen(reducer)
         self.parameters = start_alike(comm, model)
+        self._known = set(map(id, self.parameters.values()))
         self.record = Record(trace, comm.rank, model) if trace is not None else None
         self.alone = False
 
@@ -46,12 +47,13 @@ class Replica:
         samples: of how many samples this rank's loss was the sum; None where it was a mean over an equal share. A rank
         that has nothing left to learn from takes part with `sync(samples=0)`, without a backward.
         Errors: within `no_sync`; samples that are no number, or given on some ranks only; a parameter that is frozen on
-        some ranks only; those of the reducer and of the communicator.
+        some ranks only, or that came after the model was replicated; those of the reducer and of the communicator.
         """
         if self.alone:
             raise UserError("sync within no_sync", attempt="leave the window before the last backward of the step")
         if self.record:
             self.record.computed("backward")
+        self._check_known()
         with torch.no_grad():
             self.means(samples)
             broadcast(self.comm, list(self.model.buffers()))  # after the backward, which may still have needed them
@@ -105,6 +107,13 @@ class Replica:
         """The means of the sparse gradients: their rows travel, whatever the reducer is."""
         for name in roll.sparse:
             self.parameters[name].grad = sparse_mean(self.comm, name, self.parameters[name]) * roll.scale
+
+    def _check_known(self) -> None:
+        """Refuse gradients that nobody would average: ranks would train on apart."""
+        for name, parameter in self.model.named_parameters():
+            if parameter.grad is not None and id(parameter) not in self._known:
+                what = f"{name} came after the model was replicated"
+                raise UserError(what, attempt="close this replica, and replicate the model again")
 
     def state_dict(self) -> dict[str, object]:
         """What the reducer must remember between steps; the model's and the optimizer's are yours."""

@@ -20,6 +20,8 @@ from torch import nn
 from lt_core.base.errors import Mismatch, UserError
 from lt_core.comm.comm import Comm
 
+_SAMPLES = "how many of them this rank had, 0 or more"
+
 
 class Roll(NamedTuple):
     """What all ranks know after a step's backward: names of parameters, in their order."""
@@ -47,8 +49,7 @@ def call_roll(
 
     Errors, on every rank alike: samples given on some ranks only, a parameter that is frozen on some ranks only.
     """
-    if samples is not None and not 0 <= samples < float("inf"):
-        raise UserError("these are no samples", samples, "how many of them this rank had, 0 or more")
+    samples = _number(samples)
     rows = [
         [p.requires_grad for p in parameters.values()],
         [p.grad is not None or name in used for name, p in parameters.items()],
@@ -60,6 +61,17 @@ def call_roll(
     comm.all_reduce(told)
     given, total, *counts = told.tolist()
     return _roll(comm.size, list(parameters), given, total, torch.tensor(counts).view(len(rows), -1).tolist())
+
+
+def _number(samples: object) -> float | None:
+    """How many samples there were, if that was told."""
+    try:
+        number = None if samples is None else float(samples)  # type: ignore[arg-type]  # a tensor of one is a number
+    except (TypeError, ValueError, RuntimeError):
+        raise UserError("these are no samples", type(samples).__name__, _SAMPLES, "len(batch)") from None
+    if number is not None and not 0 <= number < float("inf"):
+        raise UserError("these are no samples", samples, _SAMPLES)
+    return number
 
 
 def used_by_some(comm: Comm, names: Collection[str], used: Collection[str]) -> list[str]:

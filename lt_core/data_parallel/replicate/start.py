@@ -74,8 +74,9 @@ def _bytes(x: Tensor) -> Tensor:
 
 
 def _fill(x: Tensor, received: Tensor) -> None:
-    """Write bytes into a tensor, whose storage may be strided."""
+    """Write bytes into a tensor, whose storage may be strided, or hold an element for many (`expand`)."""
     dense = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     dense.view(-1).view(torch.uint8).copy_(received)
+    once = tuple(slice(1 if step == 0 else None) for step in x.stride())
     with torch.no_grad():
-        x.copy_(dense)
+        x[once].copy_(dense[once])
