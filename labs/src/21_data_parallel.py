@@ -379,8 +379,8 @@ show(curves(lines, at={"kitchen": best}, dots=dots, **look))
 
 # %% [markdown] tags=["explore"]
 # **Hunt:** find a wire and a number of ranks for which one bucket with
-# everything in it (1,682 kB) is the fastest, and one for which 64 kB are.
-# What of the wire decides, its latency or its bandwidth?
+# everything in it (1,682 kB) is the fastest, and some for which buckets
+# of 2 kB are. What of the wire decides, its latency or its bandwidth?
 
 
 # %% tags=["setup"]
@@ -477,8 +477,8 @@ print("mean of both means: ", sum(means).item() / 2)
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** You can price a step, choose buckets, and prove that
-# it is the same training. What is left of the missing 0.6 is not the
-# wire's: it is waiting.
+# it is the same training. The wire can take the missing 0.6. It is not
+# the only one who can: next comes waiting.
 
 # %% [markdown] tags=["run"]
 # ## Who is late
