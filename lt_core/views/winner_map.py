@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,8 @@ def winner_map(rows: Mapping[str, Row], *, title: str, under: str, x: str = "byt
     fig.update_yaxes(autorange="reversed", showgrid=False, ticks="", fixedrange=True)
     fig.update_layout(margin_b=below)
     words = " ".join([f"{title}.", *(_who(rows, n) for n in dict.fromkeys([sizes[0], sizes[-1]]))])
-    return Figure(titled(fig, title, under), words, rows=_table(rows, sizes))
+    table = ("", "who wins, from how many bytes on"), *((name, _stretches(row)) for name, row in rows.items())
+    return Figure(titled(fig, title, under), words, rows=table)
 
 
 def _checked(rows: Mapping[str, Row]) -> list[int]:
@@ -95,5 +97,7 @@ def _who(rows: Mapping[str, Row], nbytes: int) -> str:
     return f"At {bytes_text(nbytes)}: {said if len(won) > 1 else f'{next(iter(won))}, everywhere'}."
 
 
-def _table(rows: Mapping[str, Row], sizes: Sequence[int]) -> tuple[tuple[str, ...], ...]:
-    return (("", *map(bytes_text, sizes)), *((name, *(row[n] for n in sizes)) for name, row in rows.items()))
+def _stretches(row: Row) -> str:
+    """`recursive doubling, from 32 kB on ring`."""
+    (first, _), *others = [(name, min(sizes)) for name, sizes in groupby(sorted(row), key=lambda n: row[n])]
+    return ", ".join([first, *(f"from {bytes_text(start)} on {name}" for name, start in others)])
