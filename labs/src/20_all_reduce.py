@@ -818,7 +818,7 @@ def mapped(latency_us, gbit_per_s, powers_of_two_only):
 powers = [2, 4, 8, 16, 32, 64]
 sizes = [round(10 ** (k / 3)) for k in range(9, 25)]
 place = {"latency_us": 100, "gbit_per_s": 1}
-speeds = {"latency_us": [10, 100, 1000], "gbit_per_s": [0.1, 1, 10]}
+speeds = {"latency_us": [100, 1000], "gbit_per_s": [1, 10]}
 explore(mapped, place, **speeds, powers_of_two_only=bool)
 
 # %% [markdown] tags=["explain"]
