@@ -73,7 +73,7 @@ def by_how_much(run: Run) -> str:
     (_, seconds), (_, right) = run.values()[0], truth(run.given[0])
     if abs(seconds - right) <= NEAR_S:
         return ""
-    return f"{run.case}: you say {seconds:.3g} s, the others waited {right:.3g} s for it"
+    return f"{run.case}: you say {seconds:.3g} s, the one before it waited {right:.3g} s for it"
 
 
 def both(run: Run) -> str:
@@ -82,15 +82,16 @@ def both(run: Run) -> str:
 
 
 def _trace(random: torch.Generator, ranks: int, begins_s: Sequence[float]) -> Trace:
-    """Work, then an all_reduce which ends when the last has come; the others come at one moment."""
+    """Work, then an all_reduce which ends when the last has come; no two come at one moment."""
     on_time_s = 1 + float(torch.rand((), generator=random, dtype=torch.float64))
     late_s = 0.2 + float(torch.rand((), generator=random, dtype=torch.float64))
+    early_s = (0.3 * torch.rand(ranks, generator=random, dtype=torch.float64)).tolist()
     who = int(torch.randint(1, ranks, (), generator=random))  # never the lowest number
     if len(set(begins_s)) > 1:
         begins_s = [0.9 if r == who else b for r, b in enumerate(begins_s)]  # it began last, and worked least
     spans = []
     for r in range(ranks):
-        comes_s = on_time_s + (late_s if r == who else 0.0)
+        comes_s = on_time_s + (late_s if r == who else -early_s[r])
         spans.append(Span(r, "compute", "work", begins_s[r], comes_s))
         spans.append(Span(r, "out", "all_reduce", comes_s, on_time_s + late_s + 0.01))
     order = torch.randperm(len(spans), generator=random).tolist()

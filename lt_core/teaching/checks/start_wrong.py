@@ -114,6 +114,12 @@ def longest_work(trace: Trace) -> tuple[int, float]:
     return last[1], last[0] - before[0]
 
 
+def after_the_first(trace: Trace) -> tuple[int, float]:
+    """How long the first one waited, not the one before."""
+    first, *_, last = sorted((s.start_s, s.rank) for s in trace.spans if s.name == "all_reduce")
+    return last[1], last[0] - first[0]
+
+
 def only_the_rank(trace: Trace) -> int:
     """Half of the answer."""
     return who_was_late(trace)[0]
@@ -138,5 +144,6 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W8", "the moment it came", when_it_came, "by how much", alone=True),
         Answer("W9", "the longest work", longest_work, "whenever they began", alone=True),
         Answer("W10", "only the rank", only_the_rank, "two numbers", alone=True),
+        Answer("W11", "after the first one", after_the_first, "by how much", alone=True),
     ),
 }
