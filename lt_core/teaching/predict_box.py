@@ -37,7 +37,8 @@ def box(question: Question, learner: Learner) -> Any:
     for sure, button in enumerate(buttons, 1):
         button.on_click(partial(_press, question, learner, answer, sure, line))
     head = widgets.HTML(f"<b>{html.escape(question.words)}</b>")
-    before = "not said yet" if said == "" else f"you said {question.value(said)} before"  # type: ignore[arg-type]
+    how = "not said yet: an answer, then a click on how sure you are"  # Enter alone writes nothing down
+    before = how if said == "" else f"you said {question.value(said)} before"  # type: ignore[arg-type]
     line.value = html.escape(f"{question.name}: {before}.")
     row = [answer, widgets.HTML(html.escape(question.unit))] if question.unit else [answer]
     wrap = widgets.Layout(flex_flow="row wrap", align_items="center")

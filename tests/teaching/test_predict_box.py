@@ -22,7 +22,7 @@ def parts(widget):
 def test_a_field_its_unit_and_three_buttons(learner):
     field, buttons, line = parts(box(NUMBER, learner))
     assert field.value == "" and [b.description for b in buttons] == ["a hunch", "fairly sure", "would bet on it"]
-    assert line.value == "20.ring_bytes: not said yet."
+    assert line.value == "20.ring_bytes: not said yet: an answer, then a click on how sure you are."
 
 
 def test_pressing_writes_down_and_says_so(learner):
