@@ -50,3 +50,24 @@ def test_a_thread_that_ends_leaves_what_comes_to_the_next(monkeypatch):
     for work in works:
         work.wait()
     assert not alive and order == [1, 2]
+
+
+def test_a_collective_is_told_when_somebody_waits_for_it():
+    told, begin, seen = [], threading.Event(), threading.Event()
+
+    def run():
+        told.append(work.awaited)
+        seen.set()
+        begin.wait(10)
+        told.append(work.awaited)
+
+    work = begun(run)
+    Lane().later(work)
+    assert seen.wait(10)
+    waiter = threading.Thread(target=work.wait)
+    waiter.start()
+    while not work.awaited:
+        assert waiter.is_alive()
+    begin.set()
+    waiter.join(10)
+    assert told == [False, True]

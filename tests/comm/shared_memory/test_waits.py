@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -48,6 +50,23 @@ def test_what_can_be_done_meanwhile_is_done():
     peers = Peers(0, 0, lambda: "", lambda: bool(done.append(1)) or True, LIVING)
     polled(peers, polls=3)
     assert done == [1] * 3
+
+
+@pytest.mark.parametrize("urgent", [True, False])
+def test_where_nobody_waits_yet_a_look_is_rare(urgent, monkeypatch):
+    """Beside a backward each look took the core from who computed: a third of a bucket's time was looking."""
+    slept, yielded = [], []
+    monkeypatch.setattr(waits, "time", SimpleNamespace(perf_counter=time.perf_counter, sleep=slept.append))
+    monkeypatch.setattr(waits, "os", SimpleNamespace(sched_yield=lambda: yielded.append(1)))
+    monkeypatch.setattr(waits, "YIELD_S", 3600.0)
+    wait = Wait(of(LIVING, looks=1), "all_reduce", 10.0, list, lambda: urgent)
+    for _ in range(30):
+        wait.poll()
+    if urgent:
+        assert len(yielded) == 29 and not slept
+    else:
+        assert len(slept) == 29 and not yielded
+        assert min(slept) >= waits.SHORT_SLEEP_S and max(slept) <= waits.LONG_SLEEP_S == slept[-1]
 
 
 def test_a_rank_that_died():
