@@ -37,8 +37,10 @@ def allocate(comm: Comm, elements: int, dtype: torch.dtype = torch.float32) -> T
     >>> launch(lambda comm: allocate(comm, 3).tolist(), 1, backend="threads")
     [[0.0, 0.0, 0.0]]
     """
-    if elements < 0:
+    if not isinstance(elements, int) or elements < 0:
         raise UserError("a buffer has elements", elements, "0 or more")
+    if not isinstance(dtype, torch.dtype):
+        raise UserError("the elements of a buffer have a dtype", repr(dtype), "a torch.dtype", "torch.float32")
     if isinstance(comm, Allocator):
         return comm.allocate(elements, dtype)
     return torch.zeros(elements, dtype=dtype, device=comm.device)

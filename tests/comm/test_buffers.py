@@ -29,7 +29,16 @@ def test_a_buffer_over_shaped_wires_is_that_of_the_communicator_beneath():
     assert given == [[0.0] * 3] * 2
 
 
-def test_fewer_elements_than_none():
+@pytest.mark.parametrize(
+    ("elements", "dtype", "words"),
+    [
+        (-1, torch.float32, "a buffer has elements; got -1; expected 0 or more"),
+        (2.5, torch.float32, "a buffer has elements; got 2.5; expected 0 or more"),
+        (2, "float", "the elements of a buffer have a dtype; got 'float'; expected a torch.dtype; try: torch.float32"),
+    ],
+)
+def test_what_is_no_buffer(elements, dtype, words):
+    """Half an element failed on rank 0 alone, where it made the memory, and left the others waiting."""
     with pytest.raises(RankError) as caught:
-        run(lambda comm: allocate(comm, -1), 1)[0]
-    assert "a buffer has elements; got -1; expected 0 or more" in str(caught.value)
+        run(lambda comm: allocate(comm, elements, dtype), 1)
+    assert words in str(caught.value)
