@@ -75,7 +75,7 @@ def choose(
 ) -> Choice:
     """The fastest way to sum `nbytes` over the first `size` ranks of a cluster, such as `comm.here.here(comm)`.
 
-    Errors: more ranks than the cluster has.
+    Errors: more ranks than the cluster has; bytes or seconds that are no such number; nothing to choose among.
     """
     priced = choices(cluster, size, nbytes, add_s_per_byte, among)
     least_s = min(choice.seconds for choice in priced)
@@ -95,6 +95,12 @@ def choices(
     """All of them, priced: each at its best settings for this machine and tensor."""
     if not 1 <= size <= cluster.size:
         raise UserError(f"{cluster.name} has {cluster.size} ranks", f"{size} ranks", f"1 to {cluster.size}")
+    if not 0 <= nbytes < float("inf"):
+        raise UserError("a tensor has bytes", nbytes, "0 or more")
+    if not 0 <= add_s_per_byte < float("inf"):
+        raise UserError("to add takes so many seconds a byte", add_s_per_byte, "0 or more")
+    if not among:
+        raise UserError("there is nothing to choose among", attempt="choose.ALGORITHMS, or some of them")
     found = []
     for name, algorithm in among.items():
         settings = _settings(algorithm, cluster, size, nbytes)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Mark, Trace
+from lt_core.collectives.agreement import agree
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.finite import finite
 from lt_core.data_parallel.parameter_server.layout import Layout
@@ -41,9 +42,14 @@ def train(comm: Comm, model: nn.Module, loss: Loss, rate: float, steps: int) -> 
 
     Weights start as rank 0's. Sparse gradients touch their own rows only. The trace marks, for each step, how many
     updates of all ranks had been made before it read and when it had written. Errors: ranks of several hosts or
-    devices, which share no memory; no room for it; a gradient with an inf or a nan.
+    devices, which share no memory; no room for it; ranks with different models; a rate or a number of steps that is
+    none; a gradient with an inf or a nan.
     """
+    if not 0 < rate < float("inf") or steps < 0:
+        raise UserError("Hogwild makes steps along the gradient", f"{steps} of {rate}", "0 or more, a rate above 0")
     layout = Layout(model)
+    lines = [f"{name} {tuple(p.shape)} {p.dtype}" for name, p in layout.parameters.items()]
+    agree(comm, "parameters", lines, "build the model in the same way on every rank")
     if layout.device.type != "cpu":
         raise UserError("Hogwild needs memory that all ranks share", f"a model on {layout.device}", "one on the CPU")
     whole, counts = shared(comm, layout)

@@ -47,9 +47,9 @@ def replicate(
     `bucketed` does (post-local SGD).  reducer: of the weights, so one that leaves nothing out.  Else arguments and
     errors are those of `bucketed.replicate`.
     """
-    if every < 1:
+    if not isinstance(every, int) or every < 1:
         raise UserError("local SGD averages every so many steps", every, "at least 1")
-    if first_synchronous < 0:
+    if not isinstance(first_synchronous, int) or first_synchronous < 0:
         raise UserError("so many steps cannot be synchronous", first_synchronous, "0 or more")
     return Local(model, comm, every, first_synchronous, reducer, bucket_bytes)
 

@@ -109,3 +109,21 @@ def test_the_reason_names_all_in_their_order():
 def test_ranks_that_the_cluster_has_not_are_refused(size):
     with pytest.raises(UserError, match=f"together has 8 ranks; got {size} ranks; expected 1 to 8"):
         choose(together(8), size, 100)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((-1,), "a tensor has bytes; got -1; expected 0 or more"),
+        ((float("nan"),), "a tensor has bytes; got nan; expected 0 or more"),
+        ((1, -1.0), "to add takes so many seconds a byte; got -1.0; expected 0 or more"),
+        ((1, 0.0, {}), "there is nothing to choose among; try: choose.ALGORITHMS, or some of them"),
+    ],
+)
+def test_what_is_no_choice(arguments, words):
+    """From the depth came `math domain error`, `StopIteration`, `min() arg is an empty sequence`."""
+    for face in (choose, crossovers):
+        if face is choose or len(arguments) > 1:
+            with pytest.raises(UserError) as caught:
+                face(together(8), 8, *arguments)
+            assert str(caught.value) == words

@@ -148,3 +148,13 @@ def test_no_file_is_left_where_the_others_never_heard_of_it(tmp_path, monkeypatc
     with pytest.raises(RankError, match="enough"):
         threads.run(fn, 1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_step_and_ranks_with_different_models():
+    """Two models laid over the same weights: each rank wrote into what were other parameters of the other's."""
+    for rate, steps in ((float("nan"), 1), (0.0, 1), (0.1, -1)):
+        with pytest.raises(RankError, match=f"makes steps along the gradient; got {steps} of {rate}; expected 0 or"):
+            threads.run(lambda comm, rate=rate, steps=steps: train(comm, mlp(), loss, rate, steps), 1)
+    with pytest.raises(RankError, match="different parameters; got as number 0: rank 0 has weight") as caught:
+        threads.run(lambda comm: train(comm, nn.Linear(2 + comm.rank, 1), loss, 0.1, 1), 2)
+    assert caught.value.kind == "Mismatch"

@@ -159,6 +159,7 @@ def test_weights_that_have_no_mean_are_no_buffers():
     ("arguments", "text"),
     [
         ((0, 0), "local SGD averages every so many steps; got 0; expected at least 1"),
+        ((2.5, 0), "local SGD averages every so many steps; got 2.5; expected at least 1"),
         ((1, -1), "so many steps cannot be synchronous; got -1; expected 0 or more"),
     ],
 )

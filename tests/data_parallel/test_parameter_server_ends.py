@@ -11,6 +11,7 @@ from lt_core.base.errors import RankError, UserError
 from lt_core.comm import launch, served
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
+from lt_core.data_parallel.partial import PartialReduce
 from lt_core.data_parallel.staleness import uses
 from lt_core.engine.referee import Referee
 from lt_core.engine.speeds import Speeds
@@ -113,6 +114,18 @@ def two_kinds():
         (
             lambda: ParameterServer(2, Asynchronous(), servers=0),
             "a parameter server cannot have servers 0; expected at least 1",
+        ),
+        (
+            lambda: ParameterServer(2, Asynchronous(), push_every=1.5),
+            "a parameter server cannot have push_every 1.5; expected at least 1",
+        ),
+        (
+            lambda: ParameterServer(2, Asynchronous(), updates=-1),
+            "a run has so many updates; got -1; expected 0 or more, or None for a run without end",
+        ),
+        (
+            lambda: PartialReduce(2, 2, gradients=-1),
+            "a run has so many gradients; got -1; expected 0 or more, or None for a run without end",
         ),
         (
             lambda: ParameterServer(2, Synchronous(2), fetch_every=2),

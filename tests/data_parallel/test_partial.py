@@ -187,7 +187,7 @@ def test_a_worker_that_never_arrives_holds_nobody_up_and_is_named_in_the_end(nam
 
 
 @pytest.mark.parametrize("make", [BackupWorkers, Eager, PartialReduce])
-@pytest.mark.parametrize("quorum", [0, 5])
+@pytest.mark.parametrize("quorum", [0, 2.5, 5])
 def test_a_quorum_that_cannot_be(make, quorum):
     with pytest.raises(UserError) as caught:
         make(4, quorum)

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import torch
 from torch import Tensor
 
-from lt_core.base.errors import Aborted, UserError
+from lt_core.base.errors import Aborted, Mismatch, UserError
 from lt_core.base.traffic import Traffic
 from lt_core.base.work import Work
 from lt_core.comm import calls, checks, host
@@ -94,8 +95,11 @@ class SharedMemory(Verbs):
         """A communicator of some ranks, in the order given; the same one again unless it has ended meanwhile."""
         chosen = checks.subset(self, ranks)
         known = self._subsets.get(chosen)
-        told = notes(self, "lives" if known and not known.ended else "")
-        if all(told[r] for r in chosen):
+        told = notes(self, f"{crc32(repr(chosen).encode())} {'lives' if known and not known.ended else ''}")
+        if others := [r for r, text in enumerate(told) if text.split()[0] != told[self.rank].split()[0]]:
+            what = f"rank {self.rank} asks for a group of ranks {list(chosen)}"
+            raise Mismatch(what, f"rank {others[0]} asks for another", "the same group, asked for by every rank")
+        if all(told[r].endswith("lives") for r in chosen):
             return known or Outside(self, chosen)
         if known:  # it has ended here or elsewhere, and nothing of it is to be moved on
             known.abort(known.ended or "made anew")

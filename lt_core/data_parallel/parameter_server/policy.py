@@ -38,8 +38,10 @@ class ParameterServer:
             ("fetch_every", fetch_every),
             ("push_every", push_every),
         ):
-            if n < 1:
+            if not isinstance(n, int) or n < 1:
                 raise UserError(f"a parameter server cannot have {what} {n}", expected="at least 1")
+        if updates is not None and (not isinstance(updates, int) or updates < 0):
+            raise UserError("a run has so many updates", updates, "0 or more, or None for a run without end")
         if push_every % fetch_every and rule.once_a_read:
             got = f"fetch_every {fetch_every}, push_every {push_every}"
             raise UserError("this rule wants one push for each read", got, "push_every a multiple of fetch_every")

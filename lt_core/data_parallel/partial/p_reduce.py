@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from lt_core.base.action import Action, Op
+from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.data_parallel.partial.rules import check_quorum
 from lt_core.data_parallel.staleness import Use
@@ -25,6 +26,8 @@ class PartialReduce:
 
     def __init__(self, workers: int, quorum: int, gradients: int | None = None) -> None:
         check_quorum(quorum, workers)
+        if gradients is not None and (not isinstance(gradients, int) or gradients < 0):
+            raise UserError("a run has so many gradients", gradients, "0 or more, or None for a run without end")
         self.size, self.quorum, self.gradients = workers, quorum, gradients
         self.groups: list[tuple[int, ...]] = []
         self._clock, self._computing = [0] * workers, set[int]()

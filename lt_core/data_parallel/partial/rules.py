@@ -25,7 +25,7 @@ from lt_core.data_parallel.parameter_server.book import Book
 
 def check_quorum(quorum: int, workers: int) -> None:
     """Refuse a quorum that no round could have."""
-    if not 1 <= quorum <= workers:
+    if not isinstance(quorum, int) or not 1 <= quorum <= workers:
         raise UserError(f"no round has a quorum of {quorum}", expected=f"1 to {workers}, the workers")
 
 

@@ -441,6 +441,13 @@ def test_subsets():
     assert run(fn, 4) == [(1, even, True, -1), (1, odd, True, -1), (0, even, True, 0), (0, odd, True, 0)]
 
 
+def test_a_subset_that_ranks_do_not_agree_on():
+    """One took the other's word for the path of a file: 'Is a directory'."""
+    with pytest.raises(RankError) as error:
+        run(lambda comm: comm.subset([0, 1] if comm.rank else [1, 0]), 2)
+    assert error.value.kind == "Mismatch" and "asks for another; expected the same group" in error.value.message
+
+
 def test_a_subset_that_a_rank_ended_is_made_again():
     def fn(comm):
         for _ in range(3):
