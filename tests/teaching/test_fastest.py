@@ -23,11 +23,11 @@ def test_the_fastest_is_right_and_so_is_what_takes_1_percent_longer():
 @pytest.mark.parametrize(
     ("question", "value", "says"),
     [
-        ("a", "van", "a trip: a: you say van: 2 s; cart: 1 s"),
-        ("c", "cart", "a trip: c: you say cart: 3 s; van: 2 ms"),
-        ("a", None, "a trip: it returned None; one of 'cart', 'van' is wanted"),
-        ("a", 1.0, "a trip: it returned 1.0; one of 'cart', 'van' is wanted"),
-        ("a", torch.ones(2), "a trip: it returned tensor([1., 1.]); one of 'cart', 'van' is wanted"),
+        ("a", "van", "a: you say van: 2 s; cart: 1 s"),
+        ("c", "cart", "c: you say cart: 3 s; van: 2 ms"),
+        ("a", None, "it returned None; one of 'cart', 'van' is wanted"),
+        ("a", 1.0, "it returned 1.0; one of 'cart', 'van' is wanted"),
+        ("a", torch.ones(2), "it returned tensor([1., 1.]); one of 'cart', 'van' is wanted"),
     ],
 )
 def test_what_is_wrong_is_said(question, value, says):

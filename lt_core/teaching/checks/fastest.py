@@ -46,7 +46,7 @@ class Fastest:
         value = run.values()[0]
         if isinstance(value, str | int | float) and value in self.choices:
             return ""
-        return f"{run.case}: it returned {value!r:.40}; one of {', '.join(map(repr, self.choices))} is wanted"
+        return f"it returned {value!r:.40}; one of {', '.join(map(repr, self.choices))} is wanted"
 
     def is_near(self, run: Run) -> str:
         """A judge: no choice is more than 1 % faster."""
@@ -57,7 +57,7 @@ class Fastest:
         if mine_s <= NEAR * best_s:
             return ""
         told = f"you say {mine}: {seconds_text(mine_s)}; {self.of(question)}: {seconds_text(best_s)}"
-        return f"{run.case}: {self.words(question)}: {told}"
+        return f"{self.words(question)}: {told}"
 
     def properties(self, one: str, kinds: Sequence[Kind]) -> tuple[Property, ...]:
         """That it is one of them, under the name `one`; then that it is the fastest, a property a kind."""
