@@ -56,7 +56,10 @@ magics.load()
 # everybody else behind `comm`.
 #
 # The next cell starts four of them, which takes about 4 s. They stay
-# until the notebook's kernel is shut down, and end with it.
+# until the notebook's kernel is shut down, or `%torchrun stop` ends them.
+# **One notebook at a time has ranks.** If another one still does, the
+# cell says which: run `%torchrun stop --all` in a cell of your own, then
+# this one again.
 
 # %% tags=["run", "tour"]
 # %%torchrun -n 4
@@ -438,7 +441,8 @@ said
 # **memory, compute, wire, sameness.** Each lab ends with a line on your
 # bill, taken from what you ran. The first one: the sum through rank 0.
 #
-# Next: [lab 20](20_all_reduce.ipynb), where rank 0 is not in charge.
+# Next: [lab 20](20_all_reduce.ipynb), where rank 0 is not in charge. It
+# starts ranks of its own, so end these first: `%torchrun stop`.
 
 # %% tags=["breath"]
 bill("sum through rank 0", lab="00", traffic=sent, badge=badge)

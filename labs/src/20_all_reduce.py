@@ -196,7 +196,8 @@ show(gantt(*pair, title=title, under=under, streams=["in"]))
 # Four numbers on each rank, one a chunk, chosen so that you can see who
 # is in a sum: **rank 0 writes ones, rank 1 tens, rank 2 hundreds, rank 3
 # thousands.** 1,110 holds the parts of ranks 1, 2, and 3.
-# `watch=chunk_table` notes down what a rank holds after each round.
+# `watch=chunk_table` notes down what a rank holds after each round. (On
+# ranks `lt` stands for this project's package, `lt_core`.)
 
 # %% tags=["run", "tour"]
 # %%torchrun --in Trace,ring --out steps
@@ -210,8 +211,9 @@ print(f"had {x.tolist()}, got {done.tolist()}")
 
 # %% [markdown] tags=["see", "tour"]
 # Step through it once with the arrow keys or the buttons, and **watch
-# chunk 2**: it visits everyone, and it is never in two places until it
-# is finished. A finished chunk is bold. Who owns it after round 2?
+# the column of chunk 2**: its sum sets out from rank 2, takes in a part
+# at each rank it visits, and is in one place only until it is finished.
+# A finished chunk is bold. Who owns it after round 2?
 
 # %% tags=["see", "tour"]
 names = {"add": "reduce-scatter", "copy": "all-gather"}
@@ -966,6 +968,9 @@ print(mine)
 # The ring takes no memory worth a line and no computing beyond the adds.
 # **It pays in wire**, and it pays the least that there is. Sameness: the
 # same bits on all ranks.
+#
+# *Going on? `%torchrun stop` in a cell ends these ranks: the next lab
+# starts its own.*
 
 # %% tags=["breath"]
 bill("ring all-reduce", lab="20", traffic=sent, badge=badge)

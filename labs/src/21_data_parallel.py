@@ -634,9 +634,9 @@ check("21.average", average_gradients, launch=magics.launch)
 
 # %% [markdown] tags=["yours"]
 # **Beside the backward.** A hook of `p.register_post_accumulate_grad_hook`
-# is called with *p* when its `.grad` is complete. `comm.start` begins an
-# all-reduce and gives a Work; `work.wait()` ends it. Return `finish`,
-# which is called after the backward.
+# is called with *p* when its `.grad` is complete.
+# `work = comm.start("all_reduce", x)` begins a sum, `work.wait()` ends it.
+# Return `finish`, which is called after the backward.
 #
 # Ranks may finish their layers in different orders, and messages have no
 # names: **they must leave in one order everywhere.**
@@ -758,6 +758,9 @@ printed[0]
 # wire**: up to twice the model, each step, from every rank; here, with 4
 # ranks, 1.5 times. Sameness: the same bits on all ranks, and the same as
 # one process but for rounding.
+#
+# *Going on? `%torchrun stop` in a cell ends these ranks: the next lab
+# starts its own.*
 
 # %% tags=["breath"]
 bill("data parallelism", lab="21", traffic=sent, badge=badge, steps=3)

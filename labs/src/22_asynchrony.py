@@ -789,6 +789,9 @@ printed[-1]
 #
 # Asynchrony takes no memory worth a line and no more computing. It pays
 # in **sameness**: other weights each time, and a smaller step.
+#
+# *Going on? `%torchrun stop` in a cell ends these ranks: the next lab
+# starts its own.*
 
 # %% tags=["breath"]
 sent = ended[3][2]

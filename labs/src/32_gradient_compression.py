@@ -616,6 +616,7 @@ print(f"finite: {bool(mean.isfinite().all())}, memory kept: {kept}")
 # Write one step of error feedback. `grads` holds a tensor a name;
 # `send(x)` sends such a dict and gives what it became on the wire;
 # `memory` is a dict of yours, empty at first, the same in every step.
+# Gradients may come in 16 bits; what waits is small, and needs 32.
 #
 # Stuck? `from lt_core.teaching import hint`, then
 # `hint("32.feedback")` in a cell of your own: one hint a call.
