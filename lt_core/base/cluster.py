@@ -14,11 +14,19 @@ from lt_core.base.units import bytes_text, parse_rate, parse_seconds, rate_text,
 
 @dataclass(frozen=True)
 class Wire:
-    """A link: seconds until the first byte arrives, and bytes a second from then on. Source: the alpha-beta model."""
+    """A link: seconds until the first byte arrives, and bytes a second from then on. Source: the alpha-beta model.
+
+    Errors: time that runs backwards, a rate at which nothing arrives.
+    """
 
     name: str
     latency_s: float
     bytes_per_s: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.latency_s < float("inf") and self.bytes_per_s > 0):
+            got = f"{self.latency_s} s, {self.bytes_per_s} bytes/s"
+            raise UserError(f"{self.name} is no wire", got, "a latency of 0 or more, a rate above 0")
 
     def seconds(self, nbytes: int) -> float:
         """How long one message of `nbytes` takes."""

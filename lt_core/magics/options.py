@@ -7,6 +7,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from keyword import iskeyword
 from typing import Any, NamedTuple, TypeVar
 
 from IPython.core.error import UsageError
@@ -132,7 +133,7 @@ def _seconds(text: str) -> float:
 def _names(option: str, text: str | None, taken: tuple[str, ...] = ()) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split(",")) if text is not None else ()
     for name in names:
-        if not name.isidentifier():
+        if not name.isidentifier() or iskeyword(name):
             raise UserError(f"{option} takes names of variables", repr(name), attempt=f"{option} x,y")
         if name in taken:
             raise UserError(f"{option} {name}: a cell has its own {name}", attempt="another name")

@@ -38,6 +38,13 @@ def test_what_is_no_wire(text):
         Wire.parse(text)
 
 
+@pytest.mark.parametrize("latency_s, bytes_per_s", [(0.0, 0.0), (0.0, -1.0), (-1.0, 1e9), (float("nan"), 1e9)])
+def test_a_wire_on_which_nothing_arrives(latency_s, bytes_per_s):
+    """Shaped with it, a rank divided by zero, or ran as if there were no wire."""
+    with pytest.raises(UserError, match=r"slow is no wire; got .* bytes/s; expected a latency of 0 or more, a rate"):
+        Wire("slow", latency_s, bytes_per_s)
+
+
 def test_devices_as_text():
     assert [str(d) for d in (SHOEBOX, MATCHBOX, H200_NODE.device)] == [
         "shoebox (25.2 MB)", "matchbox (6.29 MB)", "H200 (141 GB)",

@@ -62,6 +62,7 @@ def test_a_value_stays_one_word_whatever_it_holds():
         ("--timeout 0", "--timeout is no time; got '0'"),
         ("--in x,2y", "--in takes names of variables; got '2y'; try: --in x,y"),
         ("--in rank", "--in rank: a cell has its own rank; try: another name"),
+        ("--in class", "--in takes names of variables; got 'class'; try: --in x,y"),
         ("--out a.b", "--out takes names of variables; got 'a.b'"),
         ("--shape fast", "'fast' is no wire; expected bandwidth and latency; try: 1 Gbit/s 0.1 ms"),
         ("stpo", "%torchrun does not know that; got 'stpo'; expected status, restart, stop"),
