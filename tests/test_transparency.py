@@ -111,3 +111,65 @@ def test_replicas_train_as_the_whole_batch_does(ranks, plain, size, parts):
             for mine, first in zip(run[way], everyone[0][way]):  # step by step
                 assert all(torch.equal(a, b) for a, b in zip(mine, first)), way
         assert all((mine - alone).abs().max() <= 1e-12 for mine, alone in zip(everyone[0][way][-1], plain)), way
+
+
+class Dropping(nn.Module):
+    """The same with dropout that is keyed by sample: a sample loses the same features whichever rank has it."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.inner, self.dtype = mlp().to(dtype), dtype
+
+    def forward(self, low, high, step):
+        generator = torch.Generator().manual_seed(step)
+        masks = (torch.rand(BATCH, 7, generator=generator) > 0.5).to(self.dtype) * 2
+        hidden = torch.tanh(self.inner[0](batch()[0][low:high].to(self.dtype)))
+        return self.inner[2](hidden * masks[low:high])
+
+
+def dropped(comm, dtype, replicate):
+    """The parameters after a few steps; alone and on the whole batch, without a communicator."""
+    model = Dropping(dtype)
+    low, high = bounds(BATCH, comm.rank, comm.size) if comm else (0, BATCH)
+    replica = replicate(model, comm) if comm else None
+    for step in range(STEPS):
+        model.zero_grad()
+        nn.functional.mse_loss(model(low, high, step), batch()[1][low:high].to(dtype)).backward()
+        if replica:
+            replica.sync()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter -= 0.1 * parameter.grad
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+
+@pytest.mark.parametrize(("dtype", "apart"), [(torch.float32, 1e-6), (torch.float64, 1e-12)], ids=str)
+@pytest.mark.parametrize("way", ["bucketed", "overlapped"])
+def test_single_precision_and_dropout_keyed_by_sample(ranks, way, dtype, apart):
+    """Relative to the largest parameter, as sums of another order are."""
+    alone = dropped(None, dtype, None)
+    for size in (2, 3, 4):
+        everyone = ranks(size).run(dropped, dtype, WAYS[way])
+        assert all(torch.equal(mine, everyone[0]) for mine in everyone)
+        assert (everyone[0] - alone).abs().max() <= apart * alone.abs().max()
+
+
+def torch_s_own_dropout(comm, seeds):
+    """Which features each rank lost, and the parameters after a step."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seeds[comm.rank])
+        model = nn.Sequential(nn.Linear(5, 40), nn.Dropout(0.5)).double()
+        replica = bucketed.replicate(model, comm)
+        y = model(batch()[0][:4])
+        y.sum().backward()
+    replica.sync()
+    return (y == 0).tolist(), model[0].weight.grad.tolist()
+
+
+@pytest.mark.processes
+def test_ranks_drop_what_their_own_seed_says_and_keep_one_gradient(processes):
+    """A process each: on threads all ranks draw from one generator."""
+    (alike, mean), (same, also) = processes(2).run(torch_s_own_dropout, (7, 7))
+    assert alike == same and mean == also
+    (first, mean), (second, also) = processes(2).run(torch_s_own_dropout, (7, 8))
+    assert first != second and mean == also
