@@ -108,9 +108,9 @@ def conserves(run: Run) -> str:
     handed, sent = 0.0, 0.0
     for step in played[:-1]:
         handed, sent = handed + step.given["w"].double(), sent + step.value["w"].double()
-    expected = handed + played[-1].given["w"].double() - sent
-    got = played[-1].asked[0]["w"].double()
-    worst = float((got - expected).abs().max())
+    asked = played[-1].asked[0]["w"]  # who rounds what is sent, and keeps the rest, is right as well
+    expected = (handed + played[-1].given["w"].double() - sent).to(asked.dtype)
+    worst = float((asked.double() - expected.double()).abs().max())
     if worst <= 1e-5:
         return ""
     return f"{run.case}: after {len(played)} steps {worst:.2g} of an element is lost; keep what waits in 32 bits"
