@@ -32,9 +32,9 @@ help:
 		"$$(python3 --version 2>/dev/null || echo absent). Install one, or name it: make PYTHON=/path/to/python3.12"; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || { echo "[1/3] .venv with $(PYTHON) ($$($(PYTHON) --version))"; $(PYTHON) -m venv .venv; } || \
 		{ echo "$(PYTHON) cannot make environments; on Debian: apt install python3-venv"; rm -rf .venv; exit 1; }
-	@echo "[2/3] torch, the largest part"
+	@echo "[2/3] torch, the largest part: minutes, in which pip says nothing"
 	@$(PIP) torch
-	@echo "[3/3] JupyterLab, plotly, and the tools that test"
+	@echo "[3/3] JupyterLab, plotly, and the tools that test: a minute or two, as quiet"
 	@$(PIP) -e '.[dev]'
 	@touch $@
 
