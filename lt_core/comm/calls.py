@@ -9,8 +9,17 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from lt_core.base.errors import UserError
+
 # What can be started.
 VERBS = ("exchange", "barrier", "all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all")
+
+
+def startable(verb: object) -> None:
+    """Errors: `UserError` where `start` was not given the name of a verb, such as by `start(x)`."""
+    if verb not in VERBS:
+        how = """its name first, then what it takes: start("all_reduce", x)"""
+        raise UserError(f"{verb!r:.40} cannot be started", expected=", ".join(VERBS), attempt=how)
 
 
 def text(verb: str, *args: object) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor
 
-from lt_core.base.errors import Aborted, UserError
+from lt_core.base.errors import Aborted
 from lt_core.base.traffic import Traffic
 from lt_core.base.work import Work
 from lt_core.comm import calls, checks, groups, laws
@@ -84,8 +84,7 @@ class Processes:
 
     def start(self, verb: str, *args: object) -> Work:
         """The verb of that name, begun."""
-        if verb not in calls.VERBS:
-            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        calls.startable(verb)
         begun = cast("Begun | OnGpu", getattr(self, f"_{verb}")(*args))
         if verb not in ("exchange", "reduce_scatter"):  # of these gloo does not tell when they end
             begun.note_end()

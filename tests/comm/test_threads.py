@@ -206,6 +206,8 @@ def test_start_knows_its_verbs():
     assert str(cause(lambda comm: comm.start("reduce", 1), 1)).startswith(
         "'reduce' cannot be started; expected exchange,"
     )
+    said = str(cause(lambda comm: comm.start(torch.ones(2)), 1))
+    assert said.startswith("tensor([1., 1.]) cannot be started") and said.endswith('start("all_reduce", x)')
 
 
 def test_subsets_count_from_zero_and_refuse_others():

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lt_core.base.errors import Deadline, Mismatch, Misuse, UserError
+from lt_core.base.errors import Deadline, Mismatch, Misuse
 from lt_core.base.work import Work
 from lt_core.comm import buffers, calls, checks
 from lt_core.comm.comm import Comm, Ends
@@ -89,8 +89,7 @@ class Contract(Verbs):
 
     def start(self, verb: str, *args: Any) -> Work:
         """The verb of that name, begun; its outputs hold poison and its inputs must not change until `wait()`."""
-        if verb not in calls.VERBS:
-            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        calls.startable(verb)
         owned = Owned(verb, args, self._enter(verb, args))
         with self._faults():
             if verb == "exchange":

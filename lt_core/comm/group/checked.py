@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from lt_core.base.errors import Mismatch, UserError
+from lt_core.base.errors import Mismatch
 from lt_core.base.traffic import Traffic
 from lt_core.base.work import Work
 from lt_core.comm import calls, checks
@@ -56,8 +56,7 @@ class Checked(Verbs):
 
     def start(self, verb: str, *args: Any) -> Work:
         """The verb of that name, begun; its buffers belong to the Work until `wait()`."""
-        if verb not in calls.VERBS:
-            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        calls.startable(verb)
         where = self._post(verb, args)
         return Begun(self._inner.start(verb, *args), self, where)
 

@@ -87,8 +87,7 @@ class SharedMemory(Verbs):
 
     def start(self, verb: str, *args: Any) -> Work:
         """The verb of that name, begun."""
-        if verb not in calls.VERBS:
-            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        calls.startable(verb)
         return self._exchange(*args) if verb == "exchange" else self._begun(verb, self._run(verb, args))
 
     def subset(self, ranks: Sequence[int]) -> Comm:

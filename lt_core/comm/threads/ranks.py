@@ -12,7 +12,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from lt_core.base.errors import UserError
 from lt_core.base.traffic import Traffic
 from lt_core.base.work import Work
 from lt_core.comm import calls, checks, laws
@@ -50,8 +49,7 @@ class Threads(Verbs):
 
     def start(self, verb: str, *args: object) -> Work:
         """The verb of that name, begun."""
-        if verb not in calls.VERBS:
-            raise UserError(f"{verb!r} cannot be started", expected=", ".join(calls.VERBS))
+        calls.startable(verb)
         return cast("Begun", getattr(self, f"_{verb}")(*args))
 
     def subset(self, ranks: Sequence[int]) -> Comm:
