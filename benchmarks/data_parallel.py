@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from benchmarks.elsewhere import Elsewhere, computed_s
+from benchmarks._elsewhere import Elsewhere, computed_s
 from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.base.cluster import Wire
 from lt_core.comm import Comm, launch

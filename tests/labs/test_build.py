@@ -125,7 +125,7 @@ def test_pictures_are_smaller_where_the_notebook_would_be_too_large():
     with camera():
         develop(book)
     shown, _ = book.cells[0].outputs
-    assert seen(shown).size == (1290, 300)
+    assert seen(shown).size == (1075, 250)  # at 1.25 of the page, after 2 and 1.5
     assert sorted(shown.data) == ["image/png", "text/plain"]
 
 
