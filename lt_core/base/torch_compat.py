@@ -9,6 +9,17 @@ if TYPE_CHECKING:
     import torch
 
 
+def settle() -> None:
+    """Have torch's functions of float64 exact from the first call on.
+
+    Two threads that share a process's first sine or cosine may choose its precision for each other: in one process of
+    eight, half of the results were right to 7e-9 only (torch 2.13 on two cores). One number alone chooses it for all.
+    """
+    import torch
+
+    torch.ones(1, dtype=torch.float64).sin()
+
+
 def timing_event() -> torch.cuda.Event:
     """A CUDA event that can be timed; torch leaves its class untyped."""
     import torch

@@ -11,6 +11,7 @@ from torch._C._distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from lt_core.base.errors import UserError
+from lt_core.base.torch_compat import settle
 from lt_core.comm import groups
 from lt_core.comm.comm import Comm
 from lt_core.comm.meeting import InFolder, InStore, Meeting
@@ -64,6 +65,7 @@ def _empty(comm: Processes) -> None:
 
 
 def _joined(meeting: Meeting, backend: str, rank: int, size: int, local_rank: int, timeout_s: float) -> Processes:
+    settle()
     device = torch.device("cuda", local_rank) if backend == "nccl" else torch.device("cpu")
     backend = "nccl" if backend == "nccl" else "gloo"
     if device.type == "cuda":

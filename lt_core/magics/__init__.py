@@ -42,8 +42,10 @@ def load() -> None:
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """The same for `%load_ext lt_core.magics`."""
+    from lt_core.base.torch_compat import settle
     from lt_core.magics.torchrun import Torchrun
 
+    settle()
     if NAME not in shell.magics_manager.registry:
         shell.register_magics(Torchrun(shell))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lt_core.base.errors import RankError
+from lt_core.base.torch_compat import settle
 from lt_core.comm import checks
 from lt_core.comm.failure import is_consequence, text
 from lt_core.comm.threads.hub import Hub
@@ -20,6 +21,7 @@ def run(fn: Callable[..., Any], size: int, args: Sequence[object] = (), timeout_
     Errors: `RankError` of the rank that failed first, with its own exception as cause; the others are freed at once.
     """
     checks.world_size(size)
+    settle()
     hub = Hub(size, timeout_s)
     meeting = Meeting(hub)
     results: list[Any] = [None] * size
