@@ -137,7 +137,9 @@ def test_a_group_of_another_version_is_unknown_and_can_be_ended(own_root, text):
     (other,) = (one for one in find() if one.folder == str(folder.path))
     assert other.size == 0 and other.ranks == f"ranks of another version of LT-Lab, in {folder.path}"
     assert abs(other.since_s - time.time()) < 60
-    with subprocess.Popen(["sleep", "60"], env={**os.environ, host.MARK: other.folder}) as rank:
+    marked, pipes = {**os.environ, host.MARK: other.folder}, {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(["sh", "-c", "echo up; read nothing"], env=marked, **pipes) as rank:
+        assert rank.stdout.readline() == b"up\n"  # a process has its environment a moment after it was started
         refuse_second(status(os.getpid(), time.time() + 60, "/later"))
         assert found.stop(other) and rank.wait(10) == -signal.SIGKILL
     assert not found.stop(other)
