@@ -70,18 +70,25 @@ def test_a_place_where_sockets_fail_is_passed_over(monkeypatch, tmp_path, why):
     assert str(folders.root()) == f"/tmp/lt_core-{os.getuid()}"
 
 
+def marked(place):
+    """A living process of that launch, once it has its environment: that is a moment after its start."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(
+        ["sh", "-c", "echo up; read nothing"], env={**os.environ, host.MARK: str(place)}, **pipes
+    )
+    assert process.stdout.readline() == b"up\n"
+    return process
+
+
 def test_sweeping_ends_what_a_dead_launch_left_running():
     dead, lock = folders.make()
     os.close(lock)
     alive, held = folders.make()
-    left, kept = (subprocess.Popen(["sleep", "60"], env={**os.environ, host.MARK: str(path)}) for path in (dead, alive))
-    try:
+    with marked(dead) as left, marked(alive) as kept:
         assert folders.sweep() == [dead]
         assert left.wait(5) == -9 and kept.poll() is None
-    finally:
         kept.kill()
-        kept.wait()
-        os.close(held)
+    os.close(held)
 
 
 def test_a_folder_being_born_is_left_alone(runtime):
