@@ -48,7 +48,7 @@ PAGES = ["tests/teaching", "tests/labs", "tests/views", "tests/test_guards.py"]
 APART = [*STARTS, *PAGES, "tests/browser"]
 
 
-def tests(*options: str) -> tuple[Part, Part, Part]:
+def pytest_parts(*options: str) -> tuple[Part, Part, Part]:
     """Return all tests but the browser's, in three parts."""
     command = [*PYTEST, *options]
     return (
@@ -60,13 +60,13 @@ def tests(*options: str) -> tuple[Part, Part, Part]:
 
 def quick() -> list[Round]:
     """Return what `make check` runs."""
-    starts, pages, rest = tests("--quick")
+    starts, pages, rest = pytest_parts("--quick")
     return [STYLE, [[starts, pages], [TYPES, rest]]]
 
 
 def everything() -> list[Round]:
     """Return what `make test` runs."""
-    starts, pages, rest = tests()
+    starts, pages, rest = pytest_parts()
     labs = Part("labs", [*PYTEST, *LABS, "labs/solutions"], reports=True)
     return [
         STYLE,
@@ -120,15 +120,13 @@ def run(part: Part, folder: Path, live: bool = True) -> Result:
         try:
             code = subprocess.run(command, cwd=ROOT, timeout=PART_LIMIT_S, **stream).returncode
         except subprocess.TimeoutExpired:
+            print(f"{part.name} was ended: it ran longer than {PART_LIMIT_S} s")
             code = 1
         output.seek(0)
         if not live:
             print(f"{title}\n{output.read()}", flush=True)
-    seconds = time.monotonic() - start
-    if seconds > PART_LIMIT_S:
-        print(f"{part.name} was ended: it ran longer than {PART_LIMIT_S} s")
     report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return Result(part.name, code, seconds, report)
+    return Result(part.name, code, time.monotonic() - start, report)
 
 
 def too_slow(results: list[Result]) -> list[str]:
