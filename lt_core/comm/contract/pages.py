@@ -20,11 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SENT, WANTED = 0, 1  # the two kinds of ends
-WAIT, ALONE, AGREED = (
-    0,
-    1,
-    2,
-)  # a page's first words: the number of its wait, whether one thread uses it, its last agreed call
+# A page's first words: the number of its wait, whether one thread uses it, its last agreed call, how often it looked
+WAIT, ALONE, AGREED, LOOKS = range(4)
 CALLS = 32  # how far a rank's collectives may run ahead of the slowest rank's
 _SIZES, _CALL, _TEXT = 16, 256, 1024
 _HEAD = 4
@@ -51,6 +48,10 @@ class Pages:
     def set_head(self, field: int, value: int) -> None:
         """Write one of the first words of our own page."""
         self._words[8 + self.rank * self._page // 8 + field] = value
+
+    def add_look(self) -> None:
+        """Say that we have looked once more at what we wait for, and have shown what is missing."""
+        self.set_head(LOOKS, self.head(self.rank, LOOKS) + 1)
 
     def call(self, rank: int, number: int) -> str | None:
         """What a rank's collective `number` (from 1 on) is; empty if it is ours, None while it has not come to it."""

@@ -1,7 +1,9 @@
 """Waiting for other ranks' pages: with a deadline, with a look at who waits for whom, and with a fault told to all.
 
-A circle of waits is a deadlock once each rank on it has one thread only, which waits: nobody is left to end it. Where
-ranks use several threads a circle may dissolve, so it is named when the deadline has passed.
+A circle of waits is a deadlock once each rank on it has one thread only, which waits: nobody is left to end it. But a
+page may be old: its rank may have what it waits for and not have had a core since. So a circle is held for one when it
+was seen twice, and between the two every rank on it has looked anew, in the same wait, and found nothing. Where ranks
+use several threads a circle may dissolve, so it is named when the deadline has passed.
 """
 
 from __future__ import annotations
@@ -11,17 +13,34 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, UserError
-from lt_core.comm.contract.pages import ALONE, WAIT, Pages
+from lt_core.comm.contract.pages import ALONE, LOOKS, WAIT, Pages
 
 TO_SEND, OTHER = 1, 2  # how a rank waits for a peer
-_LOOK_S = 0.1  # a circle is looked at twice, so long apart, lest it was seen while it dissolved
+_LOOK_S = 0.05  # how often a rank that waits looks at who waits for whom
+_ANEW = 2  # looks of a rank until one has surely begun after ours
 _KINDS = {kind.__name__: kind for kind in (Mismatch, Misuse, UserError, Deadline, Aborted)}
 
 Missing = Mapping[int, int]  # peer -> TO_SEND or OTHER
-Circle = list[tuple[int, int, int]]  # rank, the number of its wait, and how it waits for the next one
+
+
+class Step(NamedTuple):
+    """A rank on a circle: the number of its wait, how often it has looked, and how it waits for the next rank."""
+
+    rank: int
+    wait: int
+    looks: int
+    how: int = 0
+
+    def anew(self, before: Step) -> bool:
+        """Whether it still waits as it did before, and has looked since."""
+        same = (self.rank, self.wait, self.how) == (before.rank, before.wait, before.how)
+        return same and self.looks >= before.looks + _ANEW
+
+
+Circle = list[Step]
 
 
 class Waits:
@@ -78,18 +97,21 @@ class Waits:
                 polls += 1
                 if (left := missing()) and time.perf_counter() > look_s:
                     show(left)
+                    self._pages.add_look()
                     before, look_s = self._look(before), time.perf_counter() + _LOOK_S
                 if left and time.perf_counter() > end_s:
                     self.fail(self._late(left, doing))
 
     def _look(self, before: Circle | None) -> Circle | None:
-        """The circle of waits that we are on; raises if it is the one of the last look, or if all has ended."""
+        """The circle of waits that we are on, as it was first seen; raises if it is a deadlock, or if all has ended."""
         if self._ended():
             raise Aborted(self._ended())
         circle = self._circle(alone=True)
-        if circle and circle == before:
+        if not circle or not before or [step[:2] for step in circle] != [step[:2] for step in before]:
+            return circle
+        if all(step.anew(first) for step, first in zip(circle, before)):
             self.fail(self._named(circle))
-        return circle
+        return before
 
     @contextmanager
     def _shown(self, left: Missing, doing: str) -> Iterator[Callable[[Missing], None]]:
@@ -118,26 +140,33 @@ class Waits:
     def _circle(self, alone: bool) -> Circle | None:
         """Ranks that wait for each other in a circle through us; `alone`: only ranks that use one thread."""
         pages, me = self._pages, self._pages.rank
-        paths: list[Circle] = [[(me, pages.head(me, WAIT), 0)]]
+        paths: list[Circle] = [[self._step(me)]]
         seen = {me}
         while paths:
-            *path, (rank, wait, _) = paths.pop()
-            if alone and not pages.head(rank, ALONE):
+            *path, last = paths.pop()
+            if alone and not pages.head(last.rank, ALONE):
                 continue
             for peer in range(pages.size):
-                how = pages.waits(rank, peer)
+                how = pages.waits(last.rank, peer)
                 if how and peer == me:
-                    return [*path, (rank, wait, how)]
+                    return self._if_lasting([*path, last._replace(how=how)])
                 if how and peer not in seen:
                     seen.add(peer)
-                    paths.append([*path, (rank, wait, how), (peer, pages.head(peer, WAIT), 0)])
+                    paths.append([*path, last._replace(how=how), self._step(peer)])
         return None
+
+    def _step(self, rank: int) -> Step:
+        return Step(rank, self._pages.head(rank, WAIT), self._pages.head(rank, LOOKS))
+
+    def _if_lasting(self, circle: Circle) -> Circle | None:
+        """The circle, if every rank is still in the wait that was read first."""
+        return circle if all(self._pages.head(step.rank, WAIT) == step.wait for step in circle) else None
 
     def _named(self, circle: Circle) -> UserError:
         """The error that names a circle, from its lowest rank on."""
         first = circle.index(min(circle))
-        ranks = [rank for rank, *_ in circle[first:] + circle[: first + 1]]
-        if all(how == TO_SEND for *_, how in circle):
+        ranks = [step.rank for step in circle[first:] + circle[: first + 1]]
+        if all(step.how == TO_SEND for step in circle):
             chain = ", which itself waits to send to ".join(f"rank {r}" for r in ranks[1:])
             return Misuse(f"rank {ranks[0]} sends to {chain}", attempt="put both in one exchange")
         chain = ", which waits".join(f" in {self._pages.doing(a)} for rank {b}" for a, b in pairwise(ranks))
@@ -145,7 +174,7 @@ class Waits:
 
     def _late(self, left: Missing, doing: str) -> Exception:
         circle = self._circle(alone=False)
-        if circle and all(how == TO_SEND for *_, how in circle):
+        if circle and all(step.how == TO_SEND for step in circle):
             return self._named(circle)
         who = ", ".join(map(str, sorted(left)))
         others = [f"rank {r} waits in {self._pages.doing(r)}" for r in sorted(left) if self._pages.doing(r)]
