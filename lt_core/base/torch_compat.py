@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,11 @@ def flight() -> list[dict[str, object]]:
     dump = getattr(_distributed_c10d, "_dump_fr_trace_json", None)  # a private name: gone, there is no record
     entries: list[dict[str, object]] = json.loads(dump()).get("entries", []) if dump else []
     return entries
+
+
+def knows_cuda() -> bool:
+    """Whether torch has been imported as far as `when_cuda_begins` needs it; it is not imported here."""
+    return hasattr(getattr(sys.modules.get("torch"), "cuda", None), "_lazy_call")
 
 
 def when_cuda_begins(call: Callable[[], None]) -> None:

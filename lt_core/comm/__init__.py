@@ -12,6 +12,7 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | launch, agent, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
 | rendezvous, folders, keeper, kept, host | meeting without a port, and leaving nothing behind | - |
 | output, failure, parcel | what ranks print; who failed first; what crosses between processes | - |
+| cuda | who has initialised CUDA in the launching process, where it does not belong | - |
 | control | an object of the launching process, called from its ranks | - |
 | processes, join, groups, all_here, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
 | shared_memory | processes of one host that share memory, asked for by name | Rabenseifner 2004 |

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lt_core.base.errors import UserError
-from lt_core.comm import control, host, limits, parcel, rendezvous
+from lt_core.comm import control, cuda, host, limits, parcel, rendezvous
 
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
 
 BACKENDS = ("auto", "threads", "gloo", "shared_memory", "nccl")
 LONGEST_S = 365 * 86_400  # clocks take no infinity
+cuda.watched()  # from here on, so that whatever initialises CUDA can be named
 RANK, AGENT = (Path(__file__).with_name(name) for name in ("rank_main.py", "agent.py"))
 
 
@@ -48,16 +49,13 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
         return threads.run(fn, size, [a.target if isinstance(a, control.Served) else a for a in args], timeout_s)
     if inside():
         raise UserError("a rank cannot launch ranks", attempt="comm.subset(ranks), or backend='threads'")
-    from lt_core.comm import folders  # not on Windows, which can import this module to read what it says
+    from lt_core.comm import folders
     from lt_core.comm.session import Session
 
     sent, targets = control.split(args)
     call = _packed(fn, sent)
-    folders.sweep()
-    if chosen == "shared_memory":
-        from lt_core.comm.shared_memory import names
-
-        names.sweep()
+    cuda.watched().tell(lambda text: warnings.warn(text, stacklevel=4))
+    _sweep(chosen)
     with folders.make(len(call)) as folder, Session(folder, size) as session:
         _leave_job(folder.path, call, chosen, size, timeout_s)
         if targets:
@@ -148,6 +146,17 @@ def _check(fn: object, size: object, timeout_s: float) -> None:
     checks.world_size(size)
     if not 0 < timeout_s <= LONGEST_S:
         raise UserError("timeout_s is how long a wait may last", timeout_s, f"more than 0 seconds, {LONGEST_S} at most")
+
+
+def _sweep(backend: str) -> None:
+    """Remove what dead processes left."""
+    from lt_core.comm import folders  # not on Windows, which can import this module to read what it says
+
+    folders.sweep()
+    if backend == "shared_memory":
+        from lt_core.comm.shared_memory import names
+
+        names.sweep()
 
 
 def _packed(fn: Callable[..., Any], args: Sequence[object]) -> bytes:

@@ -13,7 +13,6 @@
 | live, paper, words | what ranks print while they run, and the text that a saved notebook keeps |
 | expect, errors | an error that was wanted; a cell that is no Python |
 | script, source | `--save`: the same cell as a script |
-| cuda | who has initialised CUDA in the kernel, where it does not belong |
 """
 
 from __future__ import annotations

@@ -11,10 +11,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
 from lt_core.base.errors import UserError
-from lt_core.comm import host
-from lt_core.comm.group import Cell, Group, Outcome
+from lt_core.comm import cuda, host
+from lt_core.comm.group import Cell, Group, Line, Outcome
 from lt_core.magics import commands, expect, script
-from lt_core.magics.cuda import Cuda
 from lt_core.magics.errors import CellSyntaxError
 from lt_core.magics.held import Held
 from lt_core.magics.live import Live, Printed, Screen
@@ -32,7 +31,7 @@ class Torchrun(Magics):
 
     def __init__(self, shell: InteractiveShell, make: Callable[..., Group] = Group) -> None:
         super().__init__(shell)
-        self.held, self._raw, self._cuda = Held(self._owner, make), Raw(shell), Cuda()
+        self.held, self._raw = Held(self._owner, make), Raw(shell)
 
     @arguments
     @no_var_expand  # ours, in scope.py, refuses names that are not there
@@ -69,7 +68,7 @@ class Torchrun(Magics):
         with screen:
             if options.save:
                 screen.say(script.save(Path(options.save), text, options, given, self.held.size(options)))
-            self._cuda.tell(screen)
+            cuda.watched().tell(lambda text: screen.show(Line((), "err", text)))
             with self._group(options, screen) as group:
                 outcome = self._outcome(group, self._cell(text, options, given), options.expect, screen)
             if outcome:
