@@ -1,9 +1,10 @@
 """All-reduces over real processes against gloo's, as torch.distributed gives it to everybody, and against a plain copy.
 
-A call lasts as long as its slowest rank took from the same barrier on. All take turns, call after call, and so does who
-goes first. Ours is made ready once for its buffer, as a training loop does with its buckets. The peer is a group of its
-own in the same processes, its thread as gloo starts it: that ours stands back for who computes helps gloo as well. The
-limit, `raw copy`: every rank copies as many bytes from one tensor of its own to another, all at once.
+A call lasts as long as its slowest rank took from the same barrier on, and until all have ended nobody does anything
+else: a rank that looks at its result holds the core of one that still waits. All take turns, call after call, and so
+does who goes first. Ours is made ready once for its buffer, as a training loop does with its buckets. The peer is a
+group of its own in the same processes, its thread as gloo starts it: that ours stands back for who computes helps gloo
+as well. The limit, `raw copy`: every rank copies as many bytes from one tensor of its own to another, all at once.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -89,12 +90,13 @@ def in_turns(comm: Comm, contenders: Mapping[str, Contender], rounds: int) -> Ro
 
 
 def seconds(comm: Comm, contender: Contender) -> float:
-    """What one call takes on this rank, from a barrier on; its result is looked at."""
+    """What one call takes on this rank, between two barriers; its result is looked at afterwards."""
     contender.x.fill_(1.0)
     comm.barrier()
     start_s = perf_counter()
     contender.run()
     passed_s = perf_counter() - start_s
+    comm.barrier()
     assert bool((contender.x == (comm.size if contender.sums else 1)).all())
     return passed_s
 

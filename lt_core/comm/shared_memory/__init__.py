@@ -13,7 +13,7 @@ Every sum runs in the order of ranks, whatever the verb and the cut.
 | links, messages | a ring of pieces for each direction of each pair; all moved by whoever waits | Lamport 1977 |
 | lane | what was begun, in its order | - |
 | phases, waits, ending | meeting by numbers: look, give way, sleep; deadlines, deaths, a fence | MPI |
-| room, slots, growth | what lies where; larger stages where ranks share cores | - |
+| room, slots, growth | what lies where; larger stages for large tensors | - |
 | segment, names | one file for all, which has a name only for a moment; sweeping what the dead left | shm_open(3) |
 """
 

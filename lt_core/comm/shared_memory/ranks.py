@@ -36,9 +36,12 @@ LOOKS = 100  # before a rank gives way, where each has a core of its own
 
 
 class Family(NamedTuple):
-    """What a communicator and its subsets have in common: whether ranks share cores, and all that a wait moves on."""
+    """What a communicator and its subsets have in common: whether ranks share cores, how far stages grow, and all that
+    a wait moves on.
+    """
 
     crowded: bool
+    largest_bytes: int
     messages: list[Messages]
 
     def step(self) -> bool:
@@ -66,7 +69,7 @@ class SharedMemory(Verbs):
         looks, unknown = 0 if family.crowded else LOOKS, [(0, "")] * room.size
         self._peers = Peers(rank, looks, self._ending.reason, family.step, unknown)
         self._phases = Phases(room, self._peers)
-        self._collectives = Collectives(self._phases, self._slots, Growth(self._phases, family.crowded))
+        self._collectives = Collectives(self._phases, self._slots, Growth(self._phases, family.largest_bytes))
         self.barrier()  # all have said who they are
         pids = [room.words[room.word(r, PID)] for r in range(room.size)]
         self._peers.lives[:] = [(pid, host.life(pid)) for pid in pids]
