@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lt_core.comm.comm import Ends
 
-GLOO_THREAD = "gloo_tcp_loop"
+GLOO_THREADS = ("gloo_tcp_loop", "pt_gloo_runloop")  # who reads its sockets, and who does what was asked
 MAKING_S = 60.0  # how long torch may take to make a group of those who have come
 FAR = timedelta(days=1)  # torch's own limit: ours is on each wait, and what was begun may lie as long as it likes
 
@@ -108,7 +108,7 @@ def _noted(made: Any, name: str, meeting: Meeting, device: torch.device, before:
     made.allreduce([torch.zeros(1, device=device)]).wait()
     if isinstance(made, dist.ProcessGroupGloo):
         made._set_default_timeout(FAR)
-        host.stand_back(GLOO_THREAD)
+        host.stand_back(GLOO_THREADS)
     return Carrier(made, name, meeting, frozenset(host.sockets() - before))
 
 

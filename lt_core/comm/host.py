@@ -16,7 +16,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,10 +105,10 @@ def _end_one(pid: int) -> None:
             os.close(watched)
 
 
-def stand_back(name: str) -> None:
-    """Let this process's threads of that name wait for a core, not take it from who runs there; nothing on macOS."""
+def stand_back(names: Collection[str]) -> None:
+    """Let this process's threads of those names wait for a core, not take it from who runs there; nothing on macOS."""
     for thread in os.listdir("/proc/self/task") if LINUX else []:
-        if _bytes(f"/proc/self/task/{thread}/comm") == f"{name}\n".encode():
+        if _bytes(f"/proc/self/task/{thread}/comm").decode().rstrip("\n") in names:
             with suppress(OSError):  # it has ended since it was listed
                 os.sched_setscheduler(int(thread), os.SCHED_BATCH, os.sched_param(0))
 

@@ -9,7 +9,7 @@ import torch
 
 from lt_core.base.errors import Aborted, Deadline, Misuse, RankError, UserError
 from lt_core.comm import Comm, host
-from lt_core.comm.groups import GLOO_THREAD
+from lt_core.comm.groups import GLOO_THREADS
 
 pytestmark = pytest.mark.processes
 SIZES = [1, 2, 3, 8]
@@ -171,15 +171,19 @@ def test_what_is_started_has_a_span(processes):
     assert processes(2).run(started) == [(True, 2.0)] * 2
 
 
-def spinners(comm):
+def schedulers(comm):
+    """How each of gloo's threads waits for a core, by name."""
     comm.subset([1, 0]).barrier()
     threads = {int(path.parent.name): path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")}
-    return {os.sched_getscheduler(thread) for thread, name in threads.items() if name == GLOO_THREAD}
+    return {(name, os.sched_getscheduler(thread)) for thread, name in threads.items() if name in GLOO_THREADS}
 
 
 @pytest.mark.skipif(not host.LINUX, reason="no such threads")
-def test_gloos_thread_takes_no_core_from_who_is_to_ask_for_a_message(processes):
-    assert processes(2).run(spinners) == [{os.SCHED_BATCH}] * 2
+def test_gloos_threads_take_no_core_from_who_is_to_ask_for_a_message(processes):
+    loop, worker = GLOO_THREADS
+    for found in processes(2).run(schedulers):
+        assert found >= {(loop, os.SCHED_BATCH), (worker, os.SCHED_BATCH)}
+        assert (loop, os.SCHED_OTHER) not in found
 
 
 def test_it_is_a_communicator(processes):

@@ -98,7 +98,7 @@ class World:
             return make()
         finally:
             self._sockets |= host.sockets() - before
-            host.stand_back(groups.GLOO_THREAD)
+            host.stand_back(groups.GLOO_THREADS)
 
     def _note_groups(self) -> None:
         """The one place of torch through which its own groups are made."""

@@ -16,7 +16,7 @@ from lt_core.comm import folders, host, limits, rendezvous
 from lt_core.comm.group import Group
 from lt_core.comm.group.members import Members
 from lt_core.comm.group.world import World
-from lt_core.comm.groups import GLOO_THREAD
+from lt_core.comm.groups import GLOO_THREADS
 from tests.comm.group.conftest import run
 
 pytestmark = pytest.mark.processes
@@ -54,7 +54,7 @@ def test_ranks_share_the_cores_and_meet_on_the_loopback(cell):
 def test_gloos_threads_stand_back_in_the_users_groups_too(cell):
     cell("import torch.distributed as dist\nown = dist.new_group([0, 1])")
     text = "import os, pathlib\nthreads = pathlib.Path('/proc/self/task').glob('*/comm')\n"
-    text += f"spinners = [int(path.parent.name) for path in threads if path.read_text() == '{GLOO_THREAD}\\n']\n"
+    text += f"spinners = [int(path.parent.name) for path in threads if path.read_text() == '{GLOO_THREADS[0]}\\n']\n"
     seen = cell(f"{text}len(spinners) > 1, {{os.sched_getscheduler(thread) for thread in spinners}}")
     assert seen.values == dict.fromkeys((0, 1), str((True, {os.SCHED_BATCH})))
     cell("del own")
