@@ -21,7 +21,8 @@
 # *Builds on [lab 00](00_start_here.ipynb): who comes early waits for who
 # comes last. Takes 75 minutes, 4 ranks, 45 s of machine time.*
 #
-# *35 minutes without the second half, which begins after your ring.*
+# *35 minutes without the second half, which begins after your ring. Four
+# ranks run on one core too: only the seconds grow.*
 #
 # The next cell imports what the others use, and takes some 3 s.
 
@@ -82,17 +83,20 @@ def summed(comm, schedule, elements):
 
 # %% [markdown] tags=["run", "tour"]
 # The naive schedule sends all to rank 0, which adds, and sends the sum
-# to all. Rows are ranks, columns are rounds: `0SEND1>0*4` reads *from
-# chunk 0 on, in round 1, to rank 0, 4 chunks*, which is everything.
-# `ADD` takes and adds, `COPY` takes and keeps. The shape is a **star**,
-# with rank 0 in the middle.
+# to all. Its shape is a **star** with rank 0 in the middle: pictures call
+# it *naive*, the text calls it the star, and they are one.
+#
+# Rows are ranks, columns are rounds. A *chunk* is a part of the tensor,
+# here a quarter. `0SEND1>0*4` reads *from chunk 0 on, in round 1, to rank
+# 0, 4 chunks*, which is everything. `ADD` takes and adds, `COPY` takes
+# and keeps.
 
 # %% tags=["run", "tour"]
 print(naive.schedule(4).grid())
 
 # %% [markdown] tags=["run", "tour"]
 # Now for real: four processes sum 1,024 numbers, 8,192 bytes. They start
-# first, which takes about 4 s. **Who sends most?**
+# first (if none run yet), which takes about 4 s. **Who sends most?**
 
 # %% tags=["run", "tour"]
 # %%torchrun -n 4 --in summed,naive --out star,star_sent
@@ -100,6 +104,10 @@ star, star_sent, _ = summed(comm, naive.schedule(4), 1024)
 print(
     f"sent {star_sent.bytes:,} bytes, messages: {star_sent.messages}"
 )
+
+# %% [markdown] tags=["see"]
+# Rows send, columns take. **Look at the empty cells**: no two others ever
+# talk.
 
 # %% tags=["see"]
 title = "Every message comes from rank 0, or goes to it"
@@ -122,10 +130,11 @@ print("summed 1 MiB")
 # %% [markdown] tags=["see", "tour"]
 # ## See it: one queue
 #
-# **Look only at rank 0**: its lane has no gap from left to right. The
-# upper half happened on your machine; there a bar also holds the waiting
-# for the other end. The lower half is the simulation: the same schedule,
-# priced, and what you see of the others is mostly nothing.
+# **Look only at rank 0**: its lane has no gap from left to right. On a
+# bar, `0–3` means chunks 0 to 3: everything. The upper half happened on
+# your machine; there a bar also holds the waiting for the other end. The
+# lower half is the simulation, the same schedule priced: where a lane is
+# empty, its rank waits.
 
 # %% tags=["see", "tour"]
 four = Cluster("four ranks", SHOEBOX, 4, KITCHEN)
@@ -160,21 +169,25 @@ show(gantt(*pair, title=title, under=under, one_lane=True))
 # +-----------------+   3 -A-> 0 -A-> 1 -A-> 2
 # ```
 #
-# The chunks set out from different ranks, so **every wire works in every
-# round.** The first half is called *reduce-scatter*, the second
-# *all-gather*. Here is the ring of three: follow chunk 0.
+# *A* is chunk a of the whole sum. The chunks set out from different
+# ranks, so **every wire works in every round.** The first half is called
+# *reduce-scatter*, the second *all-gather*. Here is the ring of three:
+# follow chunk 0. A `+` joins what a rank does at the same time.
 
 # %% tags=["run", "tour"]
 print(ring.schedule(3).grid())
 
 # %% [markdown] tags=["run", "tour"]
-# The same function, the same ranks, another schedule.
+# The same function, the same ranks, another schedule: 1,024 numbers, ten,
+# which four does not divide, and the 1 MiB on the kitchen's wire.
 
 # %% tags=["run", "tour"]
 # %%torchrun --in ring --out total,sent,ring_trace
 total, sent, _ = summed(comm, ring.schedule(4), 1024)
+ten, ten_sent, _ = summed(comm, ring.schedule(4), 10)
 *_, ring_trace = summed(slow, ring.schedule(4), 131_072)
 print(f"sent {sent.bytes:,} bytes, messages: {sent.messages}")
+print(f"of ten: {ten_sent.bytes} bytes, the last {ten[-1]:,.0f}")
 
 # %% [markdown] tags=["see", "tour"]
 # Both runs on one axis: 1 MiB, the same wire. **Look where they end.** A
@@ -243,16 +256,16 @@ stepper(Trace.merge(steps), **names)
 
 
 # %% tags=["setup"]
-def three(law, size, rank, sent):
+def three(way, size, rank, sent):
     """Bytes this rank sends of 8,192: law, simulated, measured."""
     cluster = Cluster("any", SHOEBOX, size, OFFICE)
-    plan = simulated(law.schedule(size), cluster, 8192)
+    plan = simulated(way.schedule(size), cluster, 8192)
     out = [
         s for s in plan.spans if (s.rank, s.stream) == (rank, "out")
     ]
-    assert law.law_messages(size, 1024, rank) == len(out)
+    assert way.law_messages(size, 1024, rank) == len(out)
     assert len(out) == sent[rank].messages
-    by_law = law.law_bytes(size, 1024, 8, rank)
+    by_law = way.law_bytes(size, 1024, 8, rank)
     return Three(by_law, sum(s.nbytes for s in out), sent[rank].bytes)
 
 
@@ -267,7 +280,9 @@ rows = {
 }
 assert all(row.agree() for row in rows.values())
 title = "The star sends 3 n from one rank, the ring 1.5 n from each"
-chart = witnesses(rows, title=title, under="n = 8,192 bytes")
+over = f"measured on 4 processes over {star_trace[0].backend}"
+under8 = f"n = 8,192 bytes; {over}, the 8 are threads"
+chart = witnesses(rows, title=title, under=under8)
 show(with_guess(chart, guess_of("20.ring_bytes", times=8192)))
 
 # %% tags=["reveal", "tour"]
@@ -308,14 +323,15 @@ verify(own, total)
 
 # %% tags=["see"]
 seconds = {}
-for law, trace in (naive, star_trace[0]), (ring, ring_trace[0]):
-    by_law = law.law_seconds(4, 2**20, KITCHEN)
-    priced = simulated(law.schedule(4), four, 2**20)
+for way, trace in (naive, star_trace[0]), (ring, ring_trace[0]):
+    by_law = way.law_seconds(4, 2**20, KITCHEN)
+    priced = simulated(way.schedule(4), four, 2**20)
     ends = priced.makespan_s(), trace.makespan_s()
     row = Three(by_law, *ends)
     seconds[trace.name] = row
-title = "Seconds belong to this machine; the law's to the wire"
-show(witnesses(seconds, title=title, under=under, unit="s"))
+title = "The law prices the wire, this machine adds the rest"
+both = f"1 MiB, shaped wire: kitchen; {over}"
+show(witnesses(seconds, title=title, under=both, unit="s"))
 
 # %% [markdown] tags=["predict"]
 # ## Why, and when not
@@ -330,9 +346,10 @@ predict(
 )
 
 # %% tags=["reveal"]
-for p, law in (4, ring), (8, ring), (8, naive), (1024, ring):
-    took = law.law_seconds(p, 10**8, OFFICE)
-    print(f"{law.schedule(2).name:6}{p:6,} ranks{took:8.2f} s")
+for p in 4, 8, 1024:
+    for way in ring, naive:
+        took = way.law_seconds(p, 10**8, OFFICE)
+        print(f"{way.schedule(2).name:6}{p:6,} ranks{took:10,.2f} s")
 sends = ring.law_bytes(1024, 1024, 8, rank=0) / 8192
 reveal(
     "20.many_ranks",
@@ -353,7 +370,7 @@ reveal(
 # |---:|---:|---:|---:|---:|
 # | 4 | 6 | 1.500 n | 1.20 s | 4.8 s |
 # | 8 | 14 | 1.750 n | 1.40 s | 11.2 s |
-# | 1,024 | 2,046 | 1.998 n | 1.80 s | 27 min |
+# | 1,024 | 2,046 | 1.998 n | 1.80 s | 1,637 s, 27 min |
 
 # %% [markdown] tags=["explain"]
 # The seconds are the law's, on the office's wire (1 Gbit/s, 0.1 ms):
@@ -387,7 +404,7 @@ reveal(
 # %% tags=["break"]
 # %%torchrun --in all_reduce,ring
 for elements in (8, 10):
-    x = torch.arange(1.0, elements + 1)
+    x = torch.arange(1.0, elements + 1, device=comm.device)
     whole = elements // comm.size * comm.size
     result = x.clone()
     result[:whole] = all_reduce(comm, x[:whole], ring.schedule(4))
@@ -395,15 +412,16 @@ for elements in (8, 10):
     print(f"{elements} numbers: {wrong} of them are wrong")
 
 # %% [markdown] tags=["break"]
-# *Everybody sends first.* It is one line in place of another. **A
-# deadlock is a circle**: each rank waits for the next one to take what
-# it sends. MPI and others let small messages pass and hang when they
-# grow. Here it hangs at once, and after 2 s you are told who waits for
-# whom.
+# *Everybody sends first.* Two exchanges stand where one should: all send,
+# then all take. **A deadlock is a circle**: each rank waits for the next
+# one to take what it sends. MPI and others let small messages pass and
+# hang when they grow. Here it hangs at once, and after 2 s you are told
+# who waits for whom.
 
 # %% tags=["break", "raises-exception"]
 # %%torchrun --timeout 2
-x, came = torch.ones(8), torch.empty(8)
+x = torch.ones(8, device=comm.device)
+came = torch.empty_like(x)
 right, left = (rank + 1) % 4, (rank - 1) % 4
 comm.exchange([(x, right)], [])
 comm.exchange([], [(came, left)])
@@ -419,8 +437,8 @@ comm.exchange([], [(came, left)])
 
 # %% tags=["break"]
 # %%torchrun --out alone
-x, came = torch.arange(1.0, 1001).sqrt() / (rank + 3), {}
-others = [r for r in range(4) if r != rank]
+x = torch.arange(1.0, 1001, device=comm.device).sqrt() / (rank + 3)
+came, others = {}, [r for r in range(4) if r != rank]
 for r in range(4):
     came[r] = x if r == rank else torch.empty_like(x)
 gives = [(x, r) for r in others]
@@ -574,7 +592,8 @@ reveal(
     "20.crossing",
     crossing,
     why="3 rounds + 3 n = 14 rounds + 1.75 n, so n is 11 rounds / 1.25"
-    " = 1.1 ms / (1.25 x 8 ns).",
+    " = 1.1 ms / (1.25 x 8 ns) = 110,000 bytes. There both take as long,"
+    " so the ring wins from 110,001 on.",
     usual='"a few kB": a round on Ethernet is worth 12,500 bytes.',
 )
 
@@ -636,23 +655,23 @@ reveal(
 # %% tags=["run"]
 # %%torchrun --out by_name
 by_name = {}
-for name, law in lt.collectives.ALGORITHMS.items():
-    by_name[name] = summed(comm, law.schedule(4), 1024)[:2]
+for name, way in lt.collectives.ALGORITHMS.items():
+    by_name[name] = summed(comm, way.schedule(4), 1024)[:2]
 print(f"{len(by_name)} ways to one sum")
 
 # %% tags=["run"]
 eights = {
-    name: launch(summed, 8, law.schedule(8), 1024, backend="threads")
-    for name, law in ALGORITHMS.items()
+    name: launch(summed, 8, way.schedule(8), 1024, backend="threads")
+    for name, way in ALGORITHMS.items()
 }
 fours = {name: [one[name] for one in by_name] for name in eights}
-for name, law in ALGORITHMS.items():
+for name, way in ALGORITHMS.items():
     for ranks in fours[name], eights[name]:
         for rank, (result, count, *_) in enumerate(ranks):
             shape = len(ranks), 1024
-            by_law = law.law_bytes(*shape, 8, rank)
+            by_law = way.law_bytes(*shape, 8, rank)
             assert count.bytes == by_law, (name, rank)
-            assert count.messages == law.law_messages(*shape, rank)
+            assert count.messages == way.law_messages(*shape, rank)
             assert torch.equal(result, ranks[0][0]), (name, rank)
 print("all bytes, all messages and all bits are equal")
 
@@ -664,32 +683,34 @@ print("all bytes, all messages and all bits are equal")
 # %% tags=["see"]
 def most(name):
     """Bytes of the rank that sends most, of 8: the witnesses."""
-    law, counts = ALGORITHMS[name], [one[1] for one in eights[name]]
-    spans = simulated(law.schedule(8), office[8], 8192).spans
+    way, counts = ALGORITHMS[name], [one[1] for one in eights[name]]
+    spans = simulated(way.schedule(8), office[8], 8192).spans
     said, by_law = [0] * 8, [0] * 8
     for span in spans:
         said[span.rank] += span.nbytes * (span.stream == "out")
     for rank in range(8):
-        by_law[rank] = law.law_bytes(8, 1024, 8, rank)
+        by_law[rank] = way.law_bytes(8, 1024, 8, rank)
     return Three(max(by_law), max(said), max(c.bytes for c in counts))
 
 
 rows = {name: most(name) for name in ALGORITHMS}
 assert all(row.agree() for row in rows.values())
-title = "Three send 1.75 n, double trees 2 n, the star's middle 7 n"
-show(witnesses(rows, title=title, under="n = 8,192 bytes, 8 ranks"))
+title = "Three send 1.75 n, the double tree 2 n, the star 7 n"
+under8 = "n = 8,192 bytes, measured on 8 threads"
+show(witnesses(rows, title=title, under=under8))
 
 # %% [markdown] tags=["see"]
-# The same for rounds. A round is one for which somebody waits: law,
-# simulation, and the trace of what ran.
+# Rounds: steps that must come one after the other, by law, in simulation,
+# and in the trace of what ran. **Look at the double tree**: 38, but short
+# ones, for with 8 pieces a tree each of them carries a sixteenth of *n*.
 
 # %% tags=["see"]
 print(f"{'8 ranks':20}{'law':>8}{'simulated':>11}{'measured':>10}")
-for name, law in ALGORITHMS.items():
-    trace = simulated(law.schedule(8), office[8], 8192)
+for name, way in ALGORITHMS.items():
+    trace = simulated(way.schedule(8), office[8], 8192)
     spans = trace.spans, eights[name][0][2].spans
     said, ran = (len({s.action.batch for s in one}) for one in spans)
-    by_law = law.law_rounds(8)
+    by_law = way.law_rounds(8)
     assert by_law == said == ran
     print(f"{name:20}{by_law:8}{said:11}{ran:10}")
 
@@ -701,28 +722,30 @@ for name, law in ALGORITHMS.items():
 # ## Run it: who is the fastest when?
 #
 # The four processes again, now with the office's wire between them:
-# three sizes, each sum three times, the quickest counts. This takes 3 s.
+# three sizes, each sum three times, the quickest counts. `choices` makes
+# each schedule at its best for a size, such as the double tree in as many
+# pieces as are best. This takes 3 s.
 
 # %% tags=["run"]
-# %%torchrun --in shaped,OFFICE,perf_counter --out ran
-slow, ran = shaped.shaped(comm, OFFICE), {}
-for name, law in lt.collectives.ALGORITHMS.items():
-    plan, ran[name] = law.schedule(4), {}
-    for nbytes in (1_000, 32_000, 1_000_000):
-        x = torch.ones(nbytes // 4, device=comm.device)
-        tries = []
+# %%torchrun --in shaped,office,perf_counter --out ran
+slow, ran = shaped.shaped(comm, office[4].inner), {}
+for nbytes in (1_000, 32_000, 1_000_000):
+    x = torch.ones(nbytes // 4, device=comm.device)
+    for one in lt.collectives.choices(office[4], 4, nbytes):
+        plan, tries = one.schedule(), []
         for _ in range(3):
             slow.barrier()
             begun = perf_counter()
             lt.collectives.run(slow, x, plan)
             tries.append(perf_counter() - begun)
-        ran[name][nbytes] = min(tries)
+        ran.setdefault(one.name, {})[nbytes] = min(tries)
 print("ran", len(ran), "algorithms")
 
 # %% [markdown] tags=["see"]
 # Lines are laws, **dots are what you ran**, those of one size side by
 # side: they stand above, for waking a process up costs more than the
-# office's 0.1 ms. Read the names above the picture from left to right.
+# office's 0.1 ms. The broad grey band lies under the fastest, which is
+# named above; where an upright line stands, it changes.
 
 
 # %% tags=["setup"]
@@ -743,7 +766,8 @@ dots = {
 
 # %% tags=["see"]
 fastest = crossovers(office[4], 4)
-title = f"The winner changes once, at {fastest[1][0] // 1000} kB"
+at = fastest[1][0] // 1000
+title = f"By law the winner changes once, at {at} kB"
 under = "4 ranks, shaped wire: office (1 Gbit/s, 0.1 ms)"
 lines = laws(office[4], 4)
 show(crossover(lines, fastest, dots, title=title, under=under))
@@ -767,7 +791,7 @@ def build(ranks, wire, distance_costs):
     best = crossovers(cluster, ranks, 10**8)
     lines = laws(cluster, ranks)
     under = f"{ranks} ranks, {wire}, {note}"
-    title = f"Large tensors: {best[-1][1]} is the fastest"
+    title = f"Large tensors: the {best[-1][1]} is the fastest"
     drawn = crossover(lines, best, title=title, under=under)
     said = f"{title}. {under[0].upper()}{under[1:]}."
     return views.Figure(drawn.figure, said, rows=drawn.rows)
@@ -812,7 +836,7 @@ def mapped(latency_us, gbit_per_s, powers_of_two_only):
         for p in some
     }
     border = crossovers(cluster, 8)[1][0] / 1000
-    title = f"Eight ranks double up to {border:,.1f} kB"
+    title = f"8 ranks: recursive doubling wins up to {border:,.0f} kB"
     return views.winner_map(rows, title=title, under=f"{wire}, by law")
 
 
@@ -862,7 +886,7 @@ print(f"shared memory {1e3 * memory:6.2f} ms")
 print(f"sockets       {1e3 * sockets:6.2f} ms")
 
 # %% [markdown] tags=["explain"]
-# **Why was that so fast?** A socket copies each byte into the operating
+# **Why is that faster?** A socket copies each byte into the operating
 # system and out of it, for every message. In shared memory each rank
 # reads what the others wrote, adds up its share, and all read the result:
 # no message is left to price. So on one host the question is not ring or
@@ -916,7 +940,7 @@ check("20.choose", my_choice)
 # | Patarasuk and Yuan 2009 | the ring, and that none sends less | law |
 # | Gibiansky (Baidu) 2017 | the ring for training, 40 GPUs | 31 x (reported) |
 # | Mikami and others (Sony) 2018 | rings in two directions, a torus | ResNet-50 in 122 s (abstract) |
-# | Jia and others (Tencent) 2018 | rings of rings, with half precision | ResNet-50 in 6.6 min (abstract) |
+# | Jia and others (Tencent) 2018 | stars in groups, a ring of masters, half precision | AlexNet in 4 min, ResNet-50 in 6.6 min (abstract) |
 # | Sanders and others 2009, NCCL 2.4 2019 | two trees in place of a ring | (reported) |
 
 # %% [markdown] tags=["out"]
@@ -930,7 +954,8 @@ check("20.choose", my_choice)
 # %%torchrun --save ring.py --out whole
 p = comm.size
 right, left = (rank + 1) % p, (rank - 1) % p
-parts = list((torch.arange(8.0) + 100 * rank).chunk(p))
+x = torch.arange(8.0, device=comm.device) + 100 * rank
+parts = list(x.chunk(p))
 for k in range(2 * (p - 1)):
     came = torch.empty_like(parts[0])
     comm.exchange([(parts[(rank - k) % p], right)], [(came, left)])
@@ -969,8 +994,9 @@ print(mine)
 # **It pays in wire**, and it pays the least that there is. Sameness: the
 # same bits on all ranks.
 #
-# *Going on? `%torchrun stop` in a cell ends these ranks: the next lab
-# starts its own.*
+# Next: [lab 21](21_data_parallel.ipynb). Every step of training ends with
+# such a sum. What hides it? It starts ranks of its own, so end these
+# first: `%torchrun stop`.
 
 # %% tags=["breath"]
 bill("ring all-reduce", lab="20", traffic=sent, badge=badge)
