@@ -7,12 +7,13 @@ processes and take turns, and so does who goes first. A step lasts as long as it
 Exposed: over a link shaped to 1 GB/s, buckets of 8 MiB, the seconds of the communication alone that the overlapped step
 still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over. Each of the
 three lasts as long as its slowest rank took; the two steps take turns in who goes first. A core that computes has to
-copy and sum the gradients too; `cores free`: the same with a computation of the same length that is done elsewhere.
+copy and sum the gradients too, and no overlap hides that: `work of the cores` is what the communication alone takes of
+them, the rank's CPU seconds. `cores free`: the same with a computation of the same length that is done elsewhere.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 import torch
@@ -30,7 +31,7 @@ from lt_core.models.chain import WIDE, chain
 
 BENCH = "data_parallel"
 RANKS, SAMPLES = (2, 4), (16, 64)
-ROUNDS, EXPOSED_ROUNDS = 15, 31  # of a step; of a difference of two steps, which is less sure
+ROUNDS, EXPOSED_ROUNDS = 25, 31  # of a step; of a difference of two steps, which is less sure
 LINK = Wire("1 GB/s", 10e-6, 1e9)
 LINK_BUCKET_BYTES = 8 * 2**20
 DDP, PLAIN = "DDP", "plain"
@@ -55,8 +56,11 @@ def rows() -> Iterator[Row]:
         found = slowest(launch(exposed, 2, SAMPLES[-1], EXPOSED_ROUNDS + 1, elsewhere, backend="shared_memory"))
         three = zip(found["alone"], found["after"], found["overlapped"], strict=True)
         found["exposed"] = [alone - (after - beside) for alone, after, beside in three]
-        case = "exposed communication, 1 GB/s link" + ", cores free" * elsewhere
+        case = f"exposed communication, {LINK.name} link" + ", cores free" * elsewhere
         yield compare_rounds(BENCH, case, found, "exposed", "alone", PLAIN)
+        if not elsewhere:
+            case = f"communication alone, {LINK.name} link, work of the cores"
+            yield compare_rounds(BENCH, case, found, "work", "alone", PLAIN)
 
 
 def steps(comm: Comm, samples: int, rounds: int) -> Rounds:
@@ -119,7 +123,9 @@ def check_same(comm: Comm, model: nn.Module, peer: nn.Module) -> None:
 
 
 def exposed(comm: Comm, samples: int, rounds: int, elsewhere: bool) -> Rounds:
-    """Seconds of each round on this rank: the communication alone, a step with it after the backward, and beside it."""
+    """Seconds of each round on this rank: the communication alone and its work, a step with it after the backward, and
+    one with it beside.
+    """
     link, batch = shaped(comm, LINK), batch_of(comm.rank, samples)
     replica = overlapped.replicate(chain(WIDE), link, bucket_bytes=LINK_BUCKET_BYTES)
     sgd = torch.optim.SGD(replica.model.parameters(), 1e-3)
@@ -137,19 +143,20 @@ def exposed(comm: Comm, samples: int, rounds: int, elsewhere: bool) -> Rounds:
         sgd.zero_grad()
         return perf_counter() - start_s
 
-    def alone_s() -> float:
+    def alone_s() -> tuple[float, float]:
         for p in replica.parameters.values():
-            p.grad = torch.zeros_like(p)
+            p.grad = torch.ones_like(p)
         comm.barrier()
-        start_s = perf_counter()
+        start_s, worked_s = perf_counter(), process_time()
         replica.sync()
-        passed_s = perf_counter() - start_s
+        passed_s, worked_s = perf_counter() - start_s, process_time() - worked_s
         sgd.zero_grad()
-        return passed_s
+        return passed_s, worked_s
 
-    found: Rounds = {"alone": [], "after": [], "overlapped": []}
+    found: Rounds = {"alone": [], "work": [], "after": [], "overlapped": []}
     for number in range(rounds):
-        found["alone"].append(alone_s())
+        for name, seconds in zip(("alone", "work"), alone_s(), strict=True):
+            found[name].append(seconds)
         for name in ("after", "overlapped")[:: -1 if number % 2 else 1]:
             found[name].append(timed(in_window=name == "after"))
     return found
