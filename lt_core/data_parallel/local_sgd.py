@@ -30,6 +30,7 @@ from lt_core.collectives.reducer import Reducer, chosen
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate import bucketed
 from lt_core.data_parallel.replicate.buckets import BUCKET_BYTES, in_backward_order
+from lt_core.data_parallel.replicate.roll import how_many
 from lt_core.data_parallel.replicate.start import broadcast
 
 
@@ -71,21 +72,30 @@ class Local:
         return self.steps >= self.first
 
     def sync(self, samples: float | None = None) -> None:
-        """Between backward and step: the mean of all gradients while that is synchronous, nothing afterwards."""
+        """Between backward and step: the mean of all gradients while that is synchronous, this rank's own afterwards.
+
+        samples: of how many the loss was the sum: the own gradient is then divided by one's own, so that it stays a
+        mean. Errors: samples that are no number; those of `bucketed` while that is synchronous.
+        """
         if not self.alone:
             self._synchronous.sync(samples)
+        elif own := how_many(samples):
+            for p in self.model.parameters():
+                if p.grad is not None:
+                    p.grad /= own
 
     def average(self, now: bool = False) -> bool:
         """After each step: whether the weights have just become the mean of all ranks'.
 
-        They do after every H-th local step, and at once with `now=True` (the end of training). Parameters and floating
-        buffers are averaged, other buffers become rank 0's; the optimizer's state stays this rank's own. Errors: those
-        of the reducer, such as a dtype that has no mean.
+        They do after every H-th local step; and at once with `now=True` (the end of training), which counts no step.
+        Parameters and floating buffers are averaged, other buffers become rank 0's; the optimizer's state stays this
+        rank's own. Errors: those of the reducer, such as a dtype that has no mean.
         """
-        local = self.steps - self.first + 1 if self.alone else 0
-        self.steps += 1
-        if not now and (local == 0 or local % self.every):
-            return False
+        if not now:
+            local = self.steps - self.first + 1 if self.alone else 0
+            self.steps += 1
+            if local == 0 or local % self.every:
+                return False
         self._average()
         return True
 

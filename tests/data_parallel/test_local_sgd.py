@@ -144,6 +144,37 @@ def test_a_run_that_goes_on_averages_in_turn():
     assert threads.run(talks, 2, (), 10) == [([False] * 3, [True, False, False, True])] * 2
 
 
+def test_an_average_beside_the_turn_is_no_step():
+    """A mean at the end of an epoch moved all later ones."""
+
+    def talks(comm):
+        run = local_sgd.replicate(nn.Linear(2, 1), comm, every=3)
+        return [run.average(), run.average(now=True), run.average(), run.average(now=True), run.average(), run.steps]
+
+    assert threads.run(talks, 2, (), 10) == [[False, True, False, True, True, 3]] * 2
+
+
+def test_a_gradient_is_a_mean_over_samples_in_both_phases():
+    """Losses that are sums: divided by all samples while that is synchronous, and by nothing from then on."""
+
+    def steps(comm):
+        model, found = nn.Linear(1, 1, bias=False, dtype=torch.float64), []
+        run = local_sgd.replicate(model, comm, every=9, first_synchronous=1)
+        for samples in (2 * comm.rank + 1, 2 * comm.rank + 1, 0, None):
+            model.zero_grad()
+            x = torch.full((samples or 0, 1), 6.0 * (comm.rank + 1), dtype=torch.float64)
+            model(x).sum().backward()
+            run.sync(samples=samples)
+            run.average()
+            found.append(model.weight.grad.item())
+        with pytest.raises(UserError, match="these are no samples; got list"):
+            run.sync(samples=[1])
+        return found
+
+    both = (1 * 6 + 3 * 12) / 4
+    assert threads.run(steps, 2, (), 10) == [[both, 6.0, 0.0, 0.0], [both, 12.0, 0.0, 0.0]]
+
+
 def test_weights_that_have_no_mean_are_no_buffers():
     """Complex weights of the other ranks were dropped without a word: they became rank 0's."""
 

@@ -14,6 +14,7 @@
 | roll | who had which gradient, told in one short message | - |
 | buckets | which parameters travel together | Li and others 2020 |
 | flat | a bucket in one piece of memory, whose views are the gradients | Li and others 2020 |
+| under_way | buckets leave in one order, and wait until all have landed | - |
 | carriers | what takes a bucket to its mean while the backward goes on | - |
 | sparse | the mean of gradients of which most rows are zero | - |
 | uneven | ranks with fewer batches stay until the last one is through | - |

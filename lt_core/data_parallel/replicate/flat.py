@@ -69,14 +69,13 @@ class Bucket:
                 self.take(name)
         self.left = True
 
-    def land(self, means: Mapping[str, Tensor], roll: Roll) -> None:
-        """`.grad` shows the means of those that were used, and the bucket can be filled again."""
+    def show(self, means: Mapping[str, Tensor], roll: Roll) -> None:
+        """`.grad` shows the means of those that were used."""
         for name in [name for name in roll.dense if name in self.parameters and name in means]:
             late, mean = self.parameters[name].grad, means[name]
             if roll.scale != 1:
                 mean = mean.mul_(roll.scale)
             self.parameters[name].grad = mean if late is None else mean.add_(late)
-        self.empty()
 
     def empty(self) -> None:
         """Nothing has come yet."""

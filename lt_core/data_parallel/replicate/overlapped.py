@@ -13,21 +13,24 @@ Paper: Li and others 2020, "PyTorch Distributed", section 3.2.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
 from lt_core.collectives.reducer import Reducer
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.bucketed import law_bytes, law_messages
 from lt_core.data_parallel.replicate.buckets import BUCKET_BYTES, in_backward_order
-from lt_core.data_parallel.replicate.carriers import Beside, Carrier, Landed, Summed
+from lt_core.data_parallel.replicate.carriers import Beside, Carrier, Summed, remembers
 from lt_core.data_parallel.replicate.flat import Bucket
 from lt_core.data_parallel.replicate.replica import Replica
 from lt_core.data_parallel.replicate.roll import Roll, call_roll
+from lt_core.data_parallel.replicate.under_way import UnderWay
 
 __all__ = ["Overlapped", "law_bytes", "law_messages", "law_seconds", "replicate"]
 
@@ -44,7 +47,8 @@ def replicate(
     Between backward and `sync()` gradients are under way and `.grad` is empty: not `zero_grad` drops them, `forget()`
     does. Without a reducer buckets are summed by the communicator's own all-reduce, in place. A reducer works on a
     thread beside the backward; until `sync()` nobody else may use its communicator. Else arguments and errors are
-    those of `bucketed.replicate`.
+    those of `bucketed.replicate`, and samples are refused where the reducer remembers gradients: these have left, and
+    a part of them waits, before it is known by what they are to be divided.
     """
     return Overlapped(model, comm, reducer, bucket_bytes, trace)
 
@@ -59,32 +63,35 @@ class Overlapped(Replica):
         super().__init__(model, comm, reducer, trace)
         self.bucket_bytes = bucket_bytes
         self._carrier: Carrier = Summed(comm) if reducer is None else Beside(comm, reducer)
+        self._remembers = remembers(self.reducer)
+        self._under_way = UnderWay(self._carrier)
         self._hooks: dict[str, RemovableHandle] = {}
         self._sparse: set[str] = set()  # known to be: they stand outside
-        self._buckets: list[Bucket] = []
         self._home: dict[str, Bucket] = {}
-        self._under_way: list[Callable[[], Landed]] = []
         self._plan([name for name, p in self.parameters.items() if p.requires_grad])
 
     def means(self, samples: float | None) -> None:
-        """Make every `.grad` the mean of all ranks'."""
-        landed = self._landed()  # [3]
-        self._note(landed)
+        """Make every `.grad` the mean of all ranks'. Where the roll fails, what has landed stays for the next sync."""
+        with self._or_dropped():
+            self._under_way.land()  # [3]
         late = [name for name, p in self.parameters.items() if p.grad is not None]
-        used = {name for bucket in self._buckets for name in bucket.used}
+        used = {name for bucket in self._under_way.buckets for name in bucket.used}
         roll = call_roll(self.comm, self.parameters, samples, used, late)
-        self._mean_of_late(roll)
-        for bucket, (means, *_) in zip(self._buckets, landed):
-            bucket.land(means, roll)
+        if samples is not None and self._remembers:  # after the roll, so that all ranks hear it
+            raise _no_samples(self.reducer)
+        with self._or_dropped():
+            self._show(roll)
         self._sparse |= set(roll.sparse)
         self._plan([name for name in roll.trains if name not in self._sparse])
 
     def forget(self) -> None:
-        """Drop what came since the last sync, once what is under way has landed; a reducer with memory has seen it."""
-        self._landed()
-        for bucket in self._buckets:
-            bucket.empty()
-        super().forget()
+        """Drop what came since the last sync, once what is under way has landed.
+
+        What a reducer has sent of its memory comes back to it, if it can undo a step. Errors: what it raised.
+        """
+        with self._or_dropped():
+            self._under_way.land()
+        self._drop()
 
     def close(self) -> None:
         """Take all hooks off and give the buckets' memory back; the gradients stay."""
@@ -92,28 +99,22 @@ class Overlapped(Replica):
         for hook in self._hooks.values():
             hook.remove()
         self._carrier.close()
-        for bucket in self._buckets:
-            if not bucket.left:  # else it is still summed, after a backward without a sync
-                bucket.free()
+        self._under_way.free()
 
     def _plan(self, names: Sequence[str]) -> None:
         """Cut buckets of these, unless that is how they are cut."""
-        if [*names] == self._planned():
+        if [*names] == [name for name in self.parameters if name in self._home]:
             return
-        for bucket in self._buckets:
-            bucket.free()
+        self._under_way.free()
         chosen = {name: self.parameters[name] for name in names}
-        self._buckets = [self._bucket(cut) for cut in in_backward_order(chosen, self.bucket_bytes)]
-        self._home = {name: bucket for bucket in self._buckets for name in bucket.parameters}
+        buckets = [self._bucket(cut) for cut in in_backward_order(chosen, self.bucket_bytes)]
+        self._under_way.buckets = buckets
+        self._home = {name: bucket for bucket in buckets for name in bucket.parameters}
         for name, p in chosen.items():
             if name not in self._hooks:
                 self._hooks[name] = p.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]  # torch's
                     partial(self._arrived, name)
                 )
-
-    def _planned(self) -> list[str]:
-        held = {name for bucket in self._buckets for name in bucket.parameters}
-        return [name for name in self.parameters if name in held]
 
     def _bucket(self, names: Iterable[str]) -> Bucket:
         held = {name: self.parameters[name] for name in names}
@@ -124,22 +125,37 @@ class Overlapped(Replica):
         if self.alone or name not in self._home or self._home[name].left:
             return
         self._home[name].take(name)
-        while len(self._under_way) < len(self._buckets) and self._buckets[len(self._under_way)].full:
-            self._begin()  # [2]
+        while self._under_way.ready:
+            self._under_way.begin()  # [2]
             if self.record:
                 self.record.computed("backward")
 
-    def _begin(self) -> None:
-        bucket = self._buckets[len(self._under_way)]
-        bucket.leave()
-        self._under_way.append(self._carrier.begin(bucket))
-
-    def _landed(self) -> list[Landed]:
-        while len(self._under_way) < len(self._buckets):
-            self._begin()
-        landed = [wait() for wait in self._under_way]
+    def _show(self, roll: Roll) -> None:
+        """`.grad` becomes what has landed."""
+        for bucket, (_, start_s, end_s, nbytes) in self._under_way.landed():
+            if self.record:
+                self.record.travelled(list(bucket.parameters), start_s, end_s, nbytes)
+        self._mean_of_late(roll)
+        for bucket, landed in self._under_way.landed():
+            bucket.show(landed.means, roll)
         self._under_way.clear()
-        return landed
+
+    @contextmanager
+    def _or_dropped(self) -> Iterator[None]:
+        """Where this fails the step is forgotten, or its buckets would be summed again with the next."""
+        try:
+            yield
+        except Exception:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        """Nothing has come; and a reducer has not seen it, if it can undo a step."""
+        undo = getattr(self.reducer, "undo", None)
+        if undo is not None:
+            undo(self._under_way.reduced())
+        self._under_way.clear()
+        super().forget()
 
     def _mean_of_late(self, roll: Roll) -> None:
         """What came when its bucket had left, or has none: a second mean, of these alone."""
@@ -148,10 +164,14 @@ class Overlapped(Replica):
         for names in in_backward_order(late, self.bucket_bytes):
             self.reduce(names, roll.scale)
 
-    def _note(self, landed: Sequence[Landed]) -> None:
-        for bucket, (_, start_s, end_s, nbytes) in zip(self._buckets, landed):
-            if self.record:
-                self.record.travelled(list(bucket.parameters), start_s, end_s, nbytes)
+
+def _no_samples(reducer: Reducer) -> UserError:
+    return UserError(
+        "what waits of a step is divided by the samples of that step, which are told when its buckets have left",
+        f"samples, and {type(reducer).__name__}, which remembers gradients",
+        "sync() after losses that are means over equal shares, or a reducer without such a memory",
+        "bucketed.replicate",
+    )
 
 
 def law_seconds(forward_s: float, backward_s: Sequence[float], wire_s: Sequence[float]) -> float:

@@ -6,7 +6,8 @@
 
 The divisor. `sync()` takes the mean over ranks, right where each rank's loss is the mean of an equal share.
 `sync(samples=n)` takes the mean over samples, right for any shares, where each rank's loss is the *sum* over its n
-samples (since the last sync): all gradients are added up and divided by the samples of all ranks.
+samples (since the last sync): all gradients are added up and divided by the samples of all ranks. A reducer gets them
+divided, for what waits in it is of this step, and so is the divisor; the sum of the exact mean is divided once.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
-from lt_core.collectives.reducer import Reducer, chosen
+from lt_core.collectives.reducer import Mean, Reducer, chosen
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.record import Record
-from lt_core.data_parallel.replicate.roll import Roll, call_roll
+from lt_core.data_parallel.replicate.roll import Roll, call_roll, how_many
 from lt_core.data_parallel.replicate.sparse import mean as sparse_mean
 from lt_core.data_parallel.replicate.start import broadcast, start_alike
 
@@ -51,9 +52,10 @@ class Replica:
         """
         if self.alone:
             raise UserError("sync within no_sync", attempt="leave the window before the last backward of the step")
+        self._check_known()
+        samples = how_many(samples)  # refused before anything is sent
         if self.record:
             self.record.computed("backward")
-        self._check_known()
         with torch.no_grad():
             self.means(samples)
             broadcast(self.comm, list(self.model.buffers()))  # after the backward, which may still have needed them
@@ -88,13 +90,14 @@ class Replica:
 
     def reduce(self, names: list[str], scale: float) -> None:
         """The mean of one bucket, through the reducer, into `.grad`."""
-        grads = {name: self.grad(name) for name in names}
-        start_s, before = perf_counter(), self.comm.traffic.bytes
+        before, after = (1.0, scale) if isinstance(self.reducer, Mean) else (scale, 1.0)
+        grads = {name: _times(self.grad(name), before) for name in names}
+        start_s, sent_before = perf_counter(), self.comm.traffic.bytes
         means = self.reducer.reduce(grads, self.comm).mean
         if self.record:
-            self.record.travelled(names, start_s, perf_counter(), self.comm.traffic.bytes - before)
+            self.record.travelled(names, start_s, perf_counter(), self.comm.traffic.bytes - sent_before)
         for name in names:
-            self.parameters[name].grad = means[name] * scale if scale != 1 else means[name]
+            self.parameters[name].grad = _times(means[name], after)
 
     def grad(self, name: str) -> Tensor:
         """This rank's gradient, dense; zeros where it had none."""
@@ -127,3 +130,7 @@ class Replica:
         """Take all hooks off the model."""
         if self.record:
             self.record.close()
+
+
+def _times(x: Tensor, scale: float) -> Tensor:
+    return x * scale if scale != 1 else x

@@ -49,7 +49,6 @@ def call_roll(
 
     Errors, on every rank alike: samples given on some ranks only, a parameter that is frozen on some ranks only.
     """
-    samples = _number(samples)
     rows = [
         [p.requires_grad for p in parameters.values()],
         [p.grad is not None or name in used for name, p in parameters.items()],
@@ -63,8 +62,8 @@ def call_roll(
     return _roll(comm.size, list(parameters), given, total, torch.tensor(counts).view(len(rows), -1).tolist())
 
 
-def _number(samples: object) -> float | None:
-    """How many samples there were, if that was told."""
+def how_many(samples: object) -> float | None:
+    """How many samples there were, if that was told. Errors: no number, or one below 0."""
     try:
         number = None if samples is None else float(samples)  # type: ignore[arg-type]  # a tensor of one is a number
     except (TypeError, ValueError, RuntimeError):

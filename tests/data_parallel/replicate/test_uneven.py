@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from lt_core.comm import threads
+from lt_core.compression import ErrorFeedback, MomentumCorrection, Threshold, TopK
 from lt_core.data_parallel.replicate import bucketed, naive, overlapped
 from lt_core.data_parallel.replicate.uneven import together
 
@@ -111,3 +113,51 @@ def nothing(comm, replicate):
 @pytest.mark.parametrize("replicate", WAYS.values(), ids=WAYS)
 def test_no_samples_at_all_are_zeros_and_no_nan(ranks, replicate):
     assert ranks(2).run(nothing, replicate) == [([None, None], [0.0, 0.0], [])] * 2
+
+
+IN_TURN = {"naive": naive.replicate, "bucketed": bucketed.replicate}  # who know the samples before a reducer begins
+
+
+def given(comm, replicate, reducer, steps):
+    """The gradients after each step; steps: of each rank (samples, sum of its samples' gradients)."""
+    model, found = nn.Linear(2, 1, bias=False, dtype=torch.float64), []
+    replica = replicate(model, comm, reducer())
+    for samples, gradient in steps[comm.rank]:
+        model.zero_grad()
+        (model.weight * torch.tensor(gradient, dtype=torch.float64)).sum().backward()
+        replica.sync(samples=samples)
+        found.append(model.weight.grad[0].tolist())
+    waits = replica.state_dict().get("residual", {}).get("weight", torch.zeros(1, 2))
+    return found, waits[0].tolist()
+
+
+@pytest.mark.parametrize("way", IN_TURN)
+@pytest.mark.parametrize(
+    ("reducer", "first", "second"),
+    [
+        (lambda: ErrorFeedback(TopK(0.5)), [4.0, 0.0], [0.0, 3.0]),
+        (lambda: MomentumCorrection(TopK(1.0), 0.0, clip=5.0), [4.0, 3.0], [0.0, 0.0]),
+        (lambda: Threshold(3.5), [4.0, 0.0], [0.0, 0.0]),
+    ],
+    ids=["error feedback", "dgc's clip", "threshold"],
+)
+def test_a_reducer_works_on_means_over_samples(way, reducer, first, second):
+    """64 samples whose mean is (4, 3), then one of (0, 0): the 3 that waited came as 192, the sum of 64."""
+    steps = [[(64, [256.0, 192.0]), (1, [0.0, 0.0])]]
+    assert threads.run(given, 1, (IN_TURN[way], reducer, steps), 20)[0][0] == [first, second]
+
+
+@pytest.mark.parametrize("way", IN_TURN)
+def test_what_was_applied_and_what_waits_are_all_means_over_samples(way):
+    """Each step with its own number of samples, 0 on some ranks; both sums over steps are the same to rounding."""
+    generator = torch.Generator().manual_seed(3)
+    counts = [[5, 0, 1, 64, 2], [1, 3, 0, 2, 2], [9, 1, 1, 1, 0]]
+    steps = [[(n, (n * torch.randn(2, generator=generator)).tolist()) for n in mine] for mine in counts]
+    answers = threads.run(given, 3, (IN_TURN[way], lambda: ErrorFeedback(TopK(0.5)), steps), 20)
+    applied = torch.tensor(answers[0][0], dtype=torch.float64).sum(0)
+    waits = torch.tensor([left for _, left in answers], dtype=torch.float64).mean(0)
+    sums, totals = zip(
+        *((torch.tensor([g for _, g in each]).double().sum(0), sum(n for n, _ in each)) for each in zip(*steps))
+    )
+    produced = sum(g / n for g, n in zip(sums, totals))
+    assert waits.any() and (applied + waits - produced).abs().max() <= 1e-6 * produced.abs().max()
