@@ -9,6 +9,7 @@ any reducer and does so. Its counted bytes are those of its law, to the byte.
 | file | idea | paper |
 |---|---|---|
 | bucket | a bucket as one flat tensor; what stays by name between steps | - |
+| ratio | which part of a bucket is sent, and by which step | Lin and others 2018 |
 | packing | bits and trits in bytes | - |
 | gather | everyone's bytes to everyone | - |
 | draws | random numbers of a rank's own | - |

@@ -7,7 +7,7 @@ Codes work in the widest dtype of the bucket, at least in 32 bits: a residual in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 import torch
@@ -15,8 +15,6 @@ from torch import Tensor
 
 from lt_core.base.errors import UserError
 from lt_core.collectives.reducer import Reducer, chosen
-
-Ratio = float | Callable[[int], float]  # which part is sent: always, or in step number n of a bucket
 
 
 def flat(grads: Mapping[str, Tensor]) -> Tensor:
@@ -48,43 +46,6 @@ def mean_of(parts: Sequence[Tensor]) -> Tensor:
 def finite(x: Tensor) -> bool:
     """Whether no element is inf or nan: one fast sum, looked at closely only where that is not finite itself."""
     return bool(torch.isfinite(x.sum())) or bool(torch.isfinite(x).all())
-
-
-def part(ratio: float, what: str = "the part that is sent") -> float:
-    """The ratio, checked. Errors: nothing, or more than all of it."""
-    if not 0 < ratio <= 1:
-        raise UserError(what, f"{ratio:g}", "above 0 and at most 1", "0.01 sends one element in a hundred")
-    return ratio
-
-
-def kept(ratio: float, elements: int) -> int:
-    """How many of so many elements a ratio keeps: rounded, at least one, at most all."""
-    return min(max(round(part(ratio) * elements), 1), elements)
-
-
-def named(ratio: Ratio) -> str:
-    """The ratio in words, for the comparison of settings between ranks."""
-    return f"{part(ratio):g}" if not callable(ratio) else getattr(ratio, "__qualname__", type(ratio).__name__)
-
-
-class Steps:
-    """How often each bucket was reduced, for ratios that change with time."""
-
-    def __init__(self) -> None:
-        self.done: dict[str, int] = {}
-
-    def now(self, ratio: Ratio, grads: Mapping[str, Tensor]) -> float:
-        """The ratio of this step of this bucket, which is counted by its first name."""
-        name = next(iter(grads), "")
-        number = self.done.get(name, 0)
-        self.done[name] = number + 1
-        return ratio(number) if callable(ratio) else ratio
-
-    def load(self, state: object) -> None:
-        """Go on from a copy of `done`. Errors: anything else."""
-        if not isinstance(state, Mapping) or not all(isinstance(number, int) for number in state.values()):
-            raise UserError("this counts no steps", type(state).__name__, "whole numbers by name, from state_dict()")
-        self.done = dict(state)
 
 
 class Memory:
@@ -121,6 +82,26 @@ def tensors(what: str, state: object) -> dict[str, Tensor]:
     if not isinstance(state, Mapping) or not all(isinstance(x, Tensor) for x in state.values()):
         raise UserError(f"this is no {what}", type(state).__name__, "tensors by name, from state_dict()")
     return dict(state)
+
+
+def settled(
+    mean: Mapping[str, Tensor], sent: Mapping[str, Tensor], grads: Mapping[str, Tensor], rate: float = 1.0
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The mean of a reducer inside, over the rate, in the dtypes of `grads`; and what of each tensor came there.
+
+    What rounding to 16 bits took from the mean has come nowhere. Every rank takes it from what it sent: so it waits on
+    all of them, and their mean is right again.
+    """
+    given = {name: (x if rate == 1 else x / rate).to(grads[name].dtype) for name, x in mean.items()}
+    cut = {name for name, x in mean.items() if x.dtype != given[name].dtype}
+    lost = {name: mean[name] - rate * given[name].to(mean[name].dtype) for name in cut}
+    return given, {name: x - lost[name] if name in cut else x for name, x in sent.items()}
+
+
+def undo(inner: Reducer, names: Iterable[str]) -> None:
+    """The last step of these tensors is none, for a reducer that can undo it."""
+    if callable(undone := getattr(inner, "undo", None)):
+        undone(names)
 
 
 def forgetful(inner: Reducer) -> Reducer:

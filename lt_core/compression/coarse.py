@@ -6,7 +6,8 @@
     sum          9     2    10    10              the message does not grow with the ranks.
     chosen                   *     *
 
-Law, over a ring, c chunks, n' elements in the chosen ones, w bytes: 2 (p - 1) / p (c w + n' w).
+Law, over a ring, c chunks, n' elements in the chosen ones, w bytes: 2 (p - 1) / p (c w + n' w), and for a ratio by step
+8 (p - 1) more.
 What stays behind must be remembered: `ErrorFeedback(Coarse(0.1))`; GradientFlow's own, with momentum that waits,
 is `MomentumCorrection(Coarse(0.1))`, and its warm-up a ratio that falls with the steps.
 Paper: Sun, Feng, Han, Yan, Wen 2019, "Optimizing network performance for distributed DNN training", section 3.3.
@@ -14,7 +15,7 @@ Paper: Sun, Feng, Han, Yan, Wen 2019, "Optimizing network performance for distri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -25,8 +26,10 @@ from lt_core.collectives import ring
 from lt_core.collectives.agreement import Agreed
 from lt_core.collectives.reducer import Mean, Reduced
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Ratio, Steps, entries, flat, kept, named, pieces
+from lt_core.compression.bucket import entries, flat, pieces
+from lt_core.compression.gather import sent_bytes
 from lt_core.compression.packing import bytes_for
+from lt_core.compression.ratio import Ratio, Steps, kept_alike, named
 from lt_core.compression.sparse import largest
 
 CHUNK = 32_768  # elements
@@ -36,7 +39,7 @@ class Coarse:
     """The mean of the chunks that are largest over all ranks. ratio: which part of them, or what gives it for a step.
 
     chunk: its elements, the last one may have fewer. schedule_of: an all-reduce as in `Mean`.
-    Errors: a ratio of 0 or less, or above 1; an empty chunk.
+    Errors: a ratio of 0 or less, or above 1; `Mismatch` where it gives another part on another rank; an empty chunk.
     """
 
     def __init__(
@@ -66,11 +69,15 @@ class Coarse:
         sizes = torch.nn.functional.pad(x.abs(), (0, -x.numel() % self.chunk)).view(chunks, -1).sum(1)
         sizes = self._mean.average(sizes, comm)
         here = torch.zeros(chunks, dtype=torch.bool, device=x.device)
-        here[largest(sizes, kept(ratio, chunks))] = True
+        here[largest(sizes, kept_alike(comm, self.ratio, ratio, chunks))] = True
         return here.repeat_interleave(self.chunk)[: x.numel()]
 
+    def undo(self, names: Iterable[str]) -> None:
+        """Do not count the last step of these tensors."""
+        self._steps.undo(names)
+
     def state_dict(self) -> dict[str, object]:
-        """How many steps each bucket has made."""
+        """How many steps each tensor has made."""
         return {"steps": dict(self._steps.done)}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
@@ -79,6 +86,7 @@ class Coarse:
         self._steps.load(steps)
 
 
-def law_bytes(size: int, chunks: int, elements: int, itemsize: int, rank: int) -> int:
-    """How many bytes `rank` sends: so many norms, and the elements of the chosen chunks."""
-    return ring.law_bytes(size, chunks, itemsize, rank) + ring.law_bytes(size, elements, itemsize, rank)
+def law_bytes(size: int, chunks: int, elements: int, itemsize: int, rank: int, by_step: bool = False) -> int:
+    """How many bytes `rank` sends: so many norms, the elements of the chosen chunks; by_step: how many these are."""
+    dense = ring.law_bytes(size, chunks, itemsize, rank) + ring.law_bytes(size, elements, itemsize, rank)
+    return dense + sent_bytes(size, 0, lengths=by_step)

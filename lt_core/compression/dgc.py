@@ -7,8 +7,9 @@
 
 The optimizer is plain SGD: its own momentum on top would count it twice. Before that each rank clips its gradient to a
 norm of clip / sqrt(p), for p of them add up; and for four epochs more is sent: 25 %, 6.25 %, 1.56 %, 0.4 %, then 0.1 %.
-Law: v at the end plus all that was sent is the sum of the u; without masking and with nothing held back it is momentum
-SGD, with masking then plain SGD. Bytes: those of the reducer inside.
+Law: v at the end plus all that was sent is the sum of the u, also for gradients of 16 bits, as with error feedback;
+without masking and with nothing held back it is momentum SGD, with masking then plain SGD. Bytes: those of the reducer
+inside. Weight decay belongs into the gradient before it comes here, as momentum SGD has it.
 Paper: Lin, Han, Mao, Wang, Dally 2018, "Deep gradient compression", algorithm 4 and section 3.
 """
 
@@ -24,7 +25,8 @@ from lt_core.base.errors import UserError
 from lt_core.collectives.agreement import fractions, ordinary
 from lt_core.collectives.reducer import Reduced, Reducer
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, Ratio, entries, finite, forgetful, part
+from lt_core.compression.bucket import Memory, entries, finite, forgetful, settled, undo
+from lt_core.compression.ratio import Ratio, part
 from lt_core.compression.top_k import TopK
 
 
@@ -78,24 +80,27 @@ class MomentumCorrection:
         """
         ordinary(grads, comm)
         fractions(grads)  # of others the mean is cut off, and what is lost is not remembered
+        for name in grads:
+            self._before.pop(name, None)  # where this step fails there is none to undo
         scale = self._scale(grads, comm.size)
         moved = {name: self._moved(name, x, scale) for name, x in grads.items()}
-        mean, sent = self.inner.reduce({name: waiting for name, (_, waiting) in moved.items()}, comm)
-        given = {name: x.to(grads[name].dtype) for name, x in mean.items()}
+        mean, passed = self.inner.reduce({name: waiting for name, (_, waiting) in moved.items()}, comm)
+        given, sent = settled(mean, passed, grads)
         good = all(map(finite, given.values()))  # also in 16 bits, if the gradient has no more
         for name, (velocity, waiting) in moved.items():
-            self._before.pop(name, None)
             if good:
                 self._before[name] = self._velocity.held[name], self._waiting.held[name]
                 self._waiting.held[name] = waiting - sent[name]
-                self._velocity.held[name] = velocity * (sent[name] == 0) if self.masking else velocity
+                self._velocity.held[name] = velocity * (passed[name] == 0) if self.masking else velocity
         return Reduced(given, sent)
 
     def undo(self, names: Iterable[str]) -> None:
         """Velocity and sum of these tensors as before their last step: for one that no rank takes, as in
         `ErrorFeedback.undo`."""
-        for name in self._before.keys() & set(names):
+        names = set(names)
+        for name in self._before.keys() & names:
             self._velocity.held[name], self._waiting.held[name] = self._before.pop(name)
+        undo(self.inner, names)
 
     def state_dict(self) -> dict[str, object]:
         """Velocity and sum of this rank, and what the inner reducer remembers."""

@@ -6,7 +6,7 @@
 
 A chunk of levels: for each that is not 0 its distance from the one before, a bit for its sign, its size.
 
-    0 0 2 0 -1     distance 3, +, 2;  distance 2, -, 1          11 0 0 10 0   10 0 1 0      11 bits, 2 bytes
+    0 0 2 0 -1     distance 3, +, 2;  distance 2, -, 1          11 0 0 10 0   10 0 1 0      12 bits, 2 bytes
 
 Law: L(1) = 1, L(k) = b + L(b - 1), b the bits of k. A chunk takes 4 bytes that say how many bits it has, and the bytes
 that hold the sum of L(distance) + 1 + L(size). Papers: Elias 1975; Alistarh and others 2017, appendix A.

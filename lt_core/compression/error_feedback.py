@@ -5,7 +5,8 @@
     1      (4, 3)    (0, 3)   (4, 6)               (0, 6)    (4, 0)          never sent, and never learned
 
 Law (conservation): the sum of what was sent and the memory at the end are the sum of the gradients, on every rank; and
-as the mean over ranks of `sent` is `mean`, no gradient is lost or counted twice.
+as the mean over ranks of `sent` is `mean`, no gradient is lost or counted twice. That holds for gradients of 16 bits
+too: what rounding takes from their mean is taken from `sent`, and waits.
 Papers: Seide and others 2014; Karimireddy and others 2019. The order of the learning rate: Alistarh and others 2018.
 """
 
@@ -20,7 +21,7 @@ from lt_core.base.errors import UserError
 from lt_core.collectives.agreement import fractions, ordinary
 from lt_core.collectives.reducer import Reduced, Reducer
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, entries, finite, forgetful
+from lt_core.compression.bucket import Memory, entries, finite, forgetful, settled, undo
 
 
 class ErrorFeedback:
@@ -39,7 +40,7 @@ class ErrorFeedback:
         self._last: set[str] = set()  # whose last step can be undone
 
     def reduce(self, grads: Mapping[str, Tensor], comm: Comm) -> Reduced:
-        """The inner reducer's mean of gradient and memory, in the dtypes that came in; `sent` is the inner one's.
+        """The inner reducer's mean of gradient and memory, in the dtypes that came in; `sent` is what came into it.
 
         Where a mean is not finite, the memory of the whole bucket stays as it was, on every rank, for that step is to
         be skipped: what is inf or nan of it may not all have been sent. Other buckets of that step have then sent what
@@ -48,10 +49,11 @@ class ErrorFeedback:
         ordinary(grads, comm)
         fractions(grads)  # of others the mean is cut off, and what is lost is not remembered
         rate = self._rate()
+        self._last.difference_update(grads)  # where this step fails there is none to undo
         held = {name: self._memory.of(name, x) for name, x in grads.items()}
         recalled = {name: self._recalled(name, grads[name], held[name], rate) for name in grads}
         mean, sent = self.inner.reduce(recalled, comm)
-        given = {name: (x if rate == 1 else x / rate).to(grads[name].dtype) for name, x in mean.items()}
+        given, sent = settled(mean, sent, grads, rate)
         good = all(map(finite, given.values()))  # also in 16 bits, if the gradient has no more
         for name, x in recalled.items():
             self._remember(name, x, sent[name], held[name], good)
@@ -63,9 +65,11 @@ class ErrorFeedback:
         For a step that no rank takes, because a mean of another bucket is not finite: what this one sent of the memory
         would be lost. names: of the gradients of that step. Where the memory has stayed as it was, nothing changes.
         """
+        names = set(names)
         for name in self._last.intersection(names):
             self._memory.held[name], self._spare[name] = self._spare[name], self._memory.held[name]
             self._last.remove(name)
+        undo(self.inner, names)
 
     def residual(self, name: str) -> Tensor:
         """What waits on this rank for the next step of this tensor, times the rate if there is one."""

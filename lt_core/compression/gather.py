@@ -42,9 +42,13 @@ def gathered(comm: Comm, code: Tensor, lengths: Sequence[int] | None = None) -> 
 
 def gathered_any(comm: Comm, code: Tensor) -> list[Tensor]:
     """The same for codes whose length depends on the data: the lengths go first, 8 bytes each."""
-    own = torch.tensor([code.numel()], device=code.device)
-    lengths = gathered(comm, own.view(torch.uint8))
-    return gathered(comm, code, [int(n.view(torch.int64)) for n in lengths])
+    return gathered(comm, code, gathered_numbers(comm, code.numel()))
+
+
+def gathered_numbers(comm: Comm, number: int) -> list[int]:
+    """Everyone's whole number, by rank: 8 bytes each."""
+    own = torch.tensor([number], device=comm.device).view(torch.uint8)
+    return [int(code.view(torch.int64)) for code in gathered(comm, own)]
 
 
 def sent_bytes(size: int, code_bytes: int, lengths: bool = False) -> int:

@@ -2,9 +2,10 @@
 
     x / p --round--> fp16 --sum over ranks, rounded at each hop--> mean           divided first: a sum overflows late
 
-Law: n elements, p ranks: 2 n 2 (p - 1) / p bytes. Error: at most 2^-11 |x| a rounding in float16 (2^-8 in bfloat16),
-and what is below 6e-8 (in x / p) becomes zero in float16: with `ErrorFeedback` it adds up until it is not. The first
-rounding is what is kept there; those at the hops, of sums that no rank knows, are lost as in any sum of halves.
+Law: n elements, p ranks: 2 n 2 (p - 1) / p bytes. Error: at most 2^-11 |x| a rounding in float16 (2^-8 in bfloat16).
+Below 6e-5 (in x / p) float16 has steps of 6e-8, and what is below 3e-8 becomes zero: with `ErrorFeedback` it adds up
+until it is not. The first rounding is what is kept there; those at the hops, of sums that no rank knows, are lost as in
+any sum of halves.
 """
 
 from __future__ import annotations

@@ -5,14 +5,15 @@
 
 What stays behind must be remembered, or it is never learned: wrap it, `ErrorFeedback(TopK(0.01))`. Contraction: the
 rest has at most 1 - k / n of the square norm. Law: k pairs of 4 + w bytes: (p - 1) k (4 + w), which is as much as the
-dense ring's at a density of 1 / p if w is 4. A threshold's k depends on the data, so 8 bytes say how many come.
+dense ring's at a density of 1 / p if w is 4. A threshold's k depends on the data, and a ratio by step on who computes
+it: 8 bytes more say how many come.
 Papers: Aji and Heafield 2017, "Sparse communication"; Alistarh and others 2018, "The convergence of sparsified
 gradient methods".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -22,14 +23,15 @@ from lt_core.collectives.agreement import Agreed
 from lt_core.collectives.reducer import Reduced
 from lt_core.comm.comm import Comm
 from lt_core.compression import sparse
-from lt_core.compression.bucket import Ratio, Steps, entries, flat, kept, named, pieces
+from lt_core.compression.bucket import entries, flat, pieces
 from lt_core.compression.gather import sent_bytes
+from lt_core.compression.ratio import Ratio, Steps, kept, kept_alike, named
 
 
 class TopK:
     """The mean of each rank's largest elements. ratio: k / n, or what gives it for step 0, 1, ..; k is at least 1.
 
-    Errors: a ratio of 0 or less, or above 1.
+    Errors: a ratio of 0 or less, or above 1; `Mismatch` where it gives another k on another rank.
     """
 
     def __init__(self, ratio: Ratio = 0.01) -> None:
@@ -39,12 +41,16 @@ class TopK:
         """The mean of a bucket, of the shapes and dtypes that came in. Errors: those of `Mean`."""
         self._agreed(grads, comm)
         x = flat(grads)
-        count = kept(self._steps.now(self.ratio, grads), x.numel())
+        count = kept_alike(comm, self.ratio, self._steps.now(self.ratio, grads), x.numel())
         mean, sent = sparse.mean(comm, x, sparse.largest(x, count), alike=True)
         return Reduced(pieces(mean, grads), pieces(sent, grads))
 
+    def undo(self, names: Iterable[str]) -> None:
+        """Do not count the last step of these tensors."""
+        self._steps.undo(names)
+
     def state_dict(self) -> dict[str, object]:
-        """How many steps each bucket has made."""
+        """How many steps each tensor has made."""
         return {"steps": dict(self._steps.done)}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
@@ -89,5 +95,6 @@ def bound_for(x: Tensor, ratio: float, generator: torch.Generator, sample: float
 
 
 def law_bytes(size: int, count: int, itemsize: int, lengths: bool = False) -> int:
-    """How many bytes a rank sends that sends `count` pairs; lengths: whether it says how many first (a threshold)."""
+    """How many bytes a rank sends that sends `count` pairs; lengths: whether it says how many first (a
+    threshold, a ratio by step)."""
     return sent_bytes(size, sparse.code_bytes(count, itemsize), lengths)

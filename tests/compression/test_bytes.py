@@ -89,6 +89,10 @@ def chosen_elements(b):
     return int(chosen.sum()) * 64 - int(chosen[-1]) * (-ELEMENTS % 64)
 
 
+def tenth(step):
+    return 0.1
+
+
 ALL = list(SHAPES.values())
 CASES = [
     Case("half", half, lambda: Half(schedule_of=ring.schedule), lambda b: half.law_bytes(b.size, ELEMENTS, b.rank)),
@@ -98,12 +102,19 @@ CASES = [
     Case("qsgd, elias", qsgd, lambda: QSGD(1, 512), lambda b: steps_of(b, 1, 512, Elias())),
     Case("qsgd, packed", qsgd, lambda: QSGD(7, 64, Packed()), lambda b: steps_of(b, 7, 64, Packed())),
     Case("top-k", top_k, lambda: TopK(0.1), lambda b: top_k.law_bytes(b.size, 84, b.itemsize)),
+    Case("top-k by step", top_k, lambda: TopK(tenth), lambda b: top_k.law_bytes(b.size, 84, b.itemsize, True)),
     Case("threshold", top_k, lambda: Threshold(1.5), lambda b: top_k.law_bytes(b.size, pairs(b), b.itemsize, True)),
     Case(
         "coarse",
         coarse,
         lambda: Coarse(0.3, 64, ring.schedule),
         lambda b: coarse.law_bytes(b.size, 14, chosen_elements(b), b.itemsize, b.rank),
+    ),
+    Case(
+        "coarse by step",
+        coarse,
+        lambda: Coarse(tenth, 64, ring.schedule),
+        lambda b: coarse.law_bytes(b.size, 14, chosen_elements(b), b.itemsize, b.rank, by_step=True),
     ),
     Case(
         "power sgd",

@@ -25,6 +25,18 @@ def test_the_drawing_chooses_on_common_norms(ranks):
         assert [bool(x) for x in sent] == [bool(x) for x in mean] and rank in (0, 1)
 
 
+def tied(comm):
+    """Six chunks of one common norm, which each rank alone would put in another order."""
+    own = torch.arange(1.0, 7.0)
+    x = (own if comm.rank == 0 else own.flip(0)).repeat_interleave(2)
+    sent = Coarse(0.5, 2).reduce({"x": x}, comm).sent["x"]
+    return sent.nonzero().view(-1).tolist()
+
+
+def test_ties_are_broken_alike_on_all_ranks(ranks):
+    assert ranks(2).run(tied) == [[0, 1, 2, 3, 4, 5]] * 2
+
+
 def everything(comm):
     grads = gradient(comm.rank, 0)
     dense = Mean(ring.schedule).reduce(grads, comm).mean["x"]

@@ -5,6 +5,7 @@ import torch
 
 from lt_core.base.errors import UserError
 from lt_core.collectives import Mean
+from lt_core.comm import threads
 from lt_core.compression import MomentumCorrection, TopK, deep_gradient_compression, warm_up
 from tests.compression.alone import once, steps
 
@@ -57,6 +58,41 @@ def test_each_rank_clips_to_its_part_of_the_norm(ranks):
     assert group.run(clipped_norm, 1.0) == pytest.approx([0.5] * 4)
     assert group.run(clipped_norm, 0.01) == pytest.approx([0.05] * 4)
     assert group.run(clipped_norm, 0.0) == [0.0] * 4
+
+
+def in_buckets(comm, cut):
+    """The norms of what was sent of (3, 4) and (6, 8) in one bucket, or of each in its own."""
+    grads = {"a": torch.tensor([3.0, 4.0]), "b": torch.tensor([6.0, 8.0])}
+    reducer = deep_gradient_compression(1.0, 0.0, clip=1.0)
+    buckets = [{name: grads[name]} for name in grads] if cut else [grads]
+    return [torch.cat([*reducer.reduce(bucket, comm).sent.values()]).norm().item() for bucket in buckets]
+
+
+def test_a_clip_is_of_a_bucket_so_that_several_take_more_than_the_whole():
+    """As its words say: two buckets of clip 1 are a gradient of up to the root of 2."""
+    assert threads.run(in_buckets, 1, (False,))[0] == pytest.approx([1.0])
+    assert threads.run(in_buckets, 1, (True,))[0] == pytest.approx([1.0, 1.0])
+    assert threads.run(in_buckets, 4, (True,))[3] == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_weight_decay_belongs_inside(inside):
+    """Momentum SGD adds it to the gradient, so it gathers momentum; taken off the weights afterwards it has none."""
+    start = torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=torch.float64)
+    w, ours = start.clone().requires_grad_(), start.clone()
+    sgd, reducer, apart = (
+        torch.optim.SGD([w], lr=0.1, momentum=0.9, weight_decay=0.2),
+        MomentumCorrection(Mean(), 0.9, masking=False),
+        [],
+    )
+    for grads in GRADIENTS:
+        w.grad = grads["w"].clone()
+        sgd.step()
+        decay = 0.2 * ours
+        mean = once(reducer, w=grads["w"] + decay * inside)["w"]
+        ours = ours - 0.1 * (mean + decay * (not inside))
+        apart.append(float((ours - w.detach()).abs().max()))
+    assert max(apart) < 1e-13 if inside else max(apart) > 1e-2
 
 
 def test_the_warm_up():

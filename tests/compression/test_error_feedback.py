@@ -129,6 +129,68 @@ def test_a_mean_that_its_own_dtype_cannot_hold_is_not_finite_either():
         assert first.mean["x"] == 0 and second.mean["x"].isinf() and waiting(reducer)["x"] == 64_000
 
 
+def in_sixteen_bits(comm, make, dtype):
+    """How far the sum of all means is from that of all gradients: with what waits, and without."""
+    reducer, total = make(), 0.0
+    for step in range(20):
+        grads = gradient(comm.rank, step, dtype)
+        mean = reducer.reduce(grads, comm).mean["w"]
+        assert mean.dtype == dtype
+        total = total + mean.double()
+    both = torch.stack(
+        [sum(gradient(comm.rank, k, dtype)["w"].double() for k in range(20)), waiting(reducer)["w"].double()]
+    )
+    comm.all_reduce(both)
+    produced, waits = both / comm.size
+    return float((total + waits - produced).abs().max()), float((total - produced).abs().max())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ErrorFeedback(Mean()),
+        lambda: ErrorFeedback(TopK(0.5)),
+        lambda: ErrorFeedback(PowerSGD(2)),
+        lambda: MomentumCorrection(TopK(0.5), 0.0),
+    ],
+    ids=["mean", "top-k", "power sgd", "dgc"],
+)
+def test_what_a_mean_loses_in_its_own_sixteen_bits_waits_too(make, dtype):
+    """It was rounded when nobody looked any more: 20 roundings of a bfloat16 are more than one of its steps."""
+    for fault, late in threads.run(in_sixteen_bits, 3, (make, dtype), 20):
+        assert fault < 2e-5 and late > 100 * fault
+
+
+class FailsSecond:
+    """A reducer whose second step fails."""
+
+    def __init__(self):
+        self.inner, self.calls = TopK(0.5), 0
+
+    def reduce(self, grads, comm):
+        self.calls += 1
+        if self.calls == 2:
+            raise FloatingPointError("no mean today")
+        return self.inner.reduce(grads, comm)
+
+    def state_dict(self):
+        return self.inner.state_dict()
+
+
+@pytest.mark.parametrize("around", [ErrorFeedback, MomentumCorrection])
+def test_where_a_step_fails_there_is_none_to_undo(around):
+    """The step before came back, which had been taken: its gradient was applied, and waited once more."""
+    reducer = around(FailsSecond())
+    steps(lambda: reducer, [constant(0, 0)])
+    before = waiting(reducer)
+    with pytest.raises(FloatingPointError, match="no mean today"):
+        steps(lambda: reducer, [constant(0, 1)])
+    reducer.undo(["x"])
+    after = waiting(reducer)
+    assert before["x"].any() and all(torch.equal(after[name], x) for name, x in before.items())
+
+
 def virtual(comm):
     """x = w - mean of the memories walks as plain SGD does, under a falling rate. Alistarh and others 2018."""
     rate, w = [1.0], torch.ones(30, dtype=torch.float64)

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from lt_core.base.errors import UserError
-from lt_core.compression import Threshold, TopK
-from lt_core.compression.bucket import kept
+from lt_core.base.errors import RankError, UserError
+from lt_core.comm import threads
+from lt_core.compression import Coarse, ErrorFeedback, Threshold, TopK
+from lt_core.compression.ratio import kept
 from lt_core.compression.top_k import bound_for
 from tests.compression.alone import once, steps
 
@@ -52,6 +53,50 @@ def test_a_ratio_may_change_with_the_steps_of_each_bucket_and_is_remembered():
     other = TopK(lambda step: [1.0, 0.5, 0.25][step])
     other.load_state_dict(reducer.state_dict())
     assert int((once(other, **x)["x"] != 0).sum()) == 1
+
+
+def counted(reducer, buckets):
+    return [sum(int((x != 0).sum()) for x in r.mean.values()) for r in steps(lambda: reducer, buckets)]
+
+
+def by_step(step):
+    return [1.0, 0.5, 0.25, 0.25][step]
+
+
+@pytest.mark.parametrize("make", [lambda: TopK(by_step), lambda: Coarse(by_step, chunk=1)])
+def test_a_bucket_has_made_as_many_steps_as_its_oldest_tensor_and_a_step_undone_is_none(make):
+    """Counted by its first name a bucket began anew when another parameter came first: a warm-up started again."""
+    x, y = torch.arange(1.0, 5), torch.arange(5.0, 9)
+    assert counted(make(), [{"x": x}, {"x": x}, {"y": y, "x": x}, {"y": y}]) == [4, 2, 2, 1]
+    reducer = make()
+    assert counted(reducer, [{"x": x}, {"x": x}]) == [4, 2]
+    reducer.undo(["x", "z"])
+    reducer.undo(["x"])  # twice is once
+    assert reducer.state_dict() == {"steps": {"x": 1}} and counted(reducer, [{"y": y, "x": x}]) == [4]
+    around = ErrorFeedback(make())
+    counted(around, [{"x": x}])
+    around.undo(["x"])
+    assert around.state_dict()["inner"] == {"steps": {"x": 0}}
+
+
+def of_one_name(part):
+    def ratio(step):
+        return part
+
+    return ratio
+
+
+def other_ratios(comm, make):
+    make(of_one_name([0.5, 0.25][comm.rank])).reduce({"x": torch.arange(1.0, 9)}, comm)
+
+
+@pytest.mark.parametrize("make", [TopK, lambda ratio: Coarse(ratio, chunk=1)])
+def test_ratios_by_step_that_differ_are_told_on_every_rank(make):
+    """Ranks compared the names of their functions, which were one: messages of unequal length met."""
+    with pytest.raises(RankError) as error:
+        threads.run(other_ratios, 2, (make,), 20)
+    words = "the ranks keep different parts of a bucket; got of 8 rank 0 keeps 4, rank 1 keeps 2; expected as many on"
+    assert error.value.kind == "Mismatch" and words in str(error.value)
 
 
 def test_a_threshold_lets_pass_what_is_as_large():
