@@ -14,6 +14,7 @@ seed on all ranks the same masks for other samples.
 | replicate | the mean of all gradients before each step: one by one, in buckets, beside the backward | Li 2020 |
 | local_sgd | some steps alone, then the mean of the weights | Stich 2018, Lin and others 2018 |
 | enact | what a policy decides, done: on real ranks, or once more in one process | - |
+| alike | two ranks that meet for the first time train the same model | - |
 | finite | a gradient that is inf or nan ends the run before any weights have it | - |
 | staleness | who used which version of the weights; what became of each gradient | - |
 | parameter_server | servers keep the weights: synchronous, asynchronous, in shards | Dean 2012, Li 2014 |

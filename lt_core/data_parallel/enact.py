@@ -22,12 +22,18 @@ from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Span, Trace
 from lt_core.base.work import Work
 from lt_core.comm.comm import Comm
+from lt_core.data_parallel.alike import Alike
 from lt_core.engine.emulate import emulate, emulated
 from lt_core.engine.execute import Machine
 
 
 class Side(Protocol):
     """One rank's tensors: what it does for an action, whoever carries its messages, which are vectors (n,)."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """What it trains, in lines: the same on all ranks."""
+        ...
 
     def compute(self, a: Action) -> None:
         """Do what is no message."""
@@ -63,15 +69,17 @@ class Asked(Protocol):
 
 
 class OnRank:
-    """A side with a communicator under it, as a machine for `emulate` and `execute`."""
+    """A side with a communicator under it, as a machine for `emulate` and `execute`. alike: compares with each peer."""
 
-    def __init__(self, side: Side, comm: Comm) -> None:
-        self.side, self.comm, self.device = side, comm, comm.device
+    def __init__(self, side: Side, comm: Comm, alike: Alike | None = None) -> None:
+        self.side, self.comm, self.device, self._alike = side, comm, comm.device, alike
         self._sizes: dict[Action, int] = {}
 
     def run(self, actions: Sequence[Action]) -> None:
         """One action, over on return."""
         for a in actions:
+            if a.peer >= 0 and self._alike:
+                self._alike.meet(a.peer, a.op.stream == "out")
             if a.peer < 0:
                 self.side.compute(a)
             elif a.op.stream == "out":
@@ -97,10 +105,10 @@ def enact(name: str, asked: Asked, side: Side, comm: Comm, costs: Costs | None =
     """Ask and do until it is over: a trace of that name, a span an action. The first error frees all ranks.
 
     costs: emulate devices of this speed, an emulated second lasting `scale` real ones.
-    Errors: the side's, named by its rank; the referee's `Deadline`, which names who is waited for, and `Aborted` on the
-    other ranks.
+    Errors: `Mismatch` where two ranks train different models; the side's, named by its rank; the referee's `Deadline`,
+    which names who is waited for; and `Aborted`, in the same words, on the other ranks.
     """
-    machine, trace = OnRank(side, comm), Trace(name, backend=comm.backend)
+    machine, trace = OnRank(side, comm, Alike(comm, side.lines)), Trace(name, backend=comm.backend)
     if costs is None:
         _ask_and_do(asked, comm.rank, machine, trace)
         return trace

@@ -48,8 +48,7 @@ def train(comm: Comm, model: nn.Module, loss: Loss, rate: float, steps: int) -> 
     if not 0 < rate < float("inf") or steps < 0:
         raise UserError("Hogwild makes steps along the gradient", f"{steps} of {rate}", "0 or more, a rate above 0")
     layout = Layout(model)
-    lines = [f"{name} {tuple(p.shape)} {p.dtype}" for name, p in layout.parameters.items()]
-    agree(comm, "parameters", lines, "build the model in the same way on every rank")
+    agree(comm, "parameters", layout.lines(), "build the model in the same way on every rank")
     if layout.device.type != "cpu":
         raise UserError("Hogwild needs memory that all ranks share", f"a model on {layout.device}", "one on the CPU")
     whole, counts = shared(comm, layout)

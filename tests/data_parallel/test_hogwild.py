@@ -9,9 +9,11 @@ import torch
 from torch import nn
 
 from lt_core.base.errors import RankError, UserError
+from lt_core.base.trace import Trace
 from lt_core.comm import threads
 from lt_core.data_parallel import hogwild
 from lt_core.data_parallel.hogwild import lost, train
+from lt_core.views.staleness import version_strip
 from tests.data_parallel.problems import flat, loss, mlp, serial
 
 ROWS, DIM = 24, 3
@@ -40,6 +42,17 @@ def test_one_rank_is_sgd():
     assert [m.value for m in ended.trace.marks] == [
         {"clock": k, "server": 0, "read": k, "version": k + 1, "written": k + 1} for k in range(6)
     ]
+
+
+def test_its_marks_are_drawn():
+    """The view of stale gradients shows a run without a server, too: a bar a gradient, of every rank."""
+    ended = threads.run(lambda comm: train(comm, mlp(), loss, 0.05, 6), 2)
+    trace = Trace.merge([one.trace for one in ended])
+    shown = version_strip(trace)
+    assert "A bar a gradient, a lane for each of 2 ranks" in shown.words
+    values = [(m.rank, *(m.value[key] for key in ("clock", "read", "version"))) for m in trace.marks]
+    bars = sum(len(bar.x) for bar in shown.figure.data)
+    assert len(values) == bars == 12 and {version for *_, version in values} <= set(range(1, 13))
 
 
 def disjoint(comm):

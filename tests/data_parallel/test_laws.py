@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from lt_core.base.action import Action, Op
+from lt_core.base.schedule import Schedule
 from lt_core.collectives import Mean, ring
 from lt_core.comm import laws
 from lt_core.data_parallel import local_sgd
@@ -141,6 +142,24 @@ def test_seconds_of_the_simulation(size, backward_s, wire_s):
     assert after == bucketed.law_seconds(2.0 * blocks, backward_s, wire_s)
     assert after == naive.law_seconds(2.0 * blocks, backward_s, wire_s)
     assert beside == overlapped.law_seconds(2.0 * blocks, backward_s, wire_s)
+
+
+def local_steps(every, size):
+    """`every` steps of each rank on its own, and then a ring of all: as a schedule."""
+    wire = ring.schedule(size)
+    own = [[Action(Op.F, 0, number, rank) for number in range(every)] for rank in range(size)]
+    needs = {a: before or (own[a.rank][-1],) for a, before in wire.needs.items()}
+    needs |= {b: (a,) for steps in own for a, b in pairwise(steps)}
+    return Schedule("local", tuple((*steps, *lane) for steps, lane in zip(own, wire.lanes)), needs).check()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize(("every", "compute_s", "wire_s"), [(1, 120.0, 40.0), (8, 120.0, 40.0), (4, 0.25, 64.0)])
+def test_seconds_of_local_steps_and_their_mean(size, every, compute_s, wire_s):
+    rounds = ring.law_rounds(size)
+    costs = Blocks(compute_s, [0.0], [wire_s / 8], size)
+    simulated = simulate(local_steps(every, size), costs).makespan_s()
+    assert simulated == local_sgd.law_seconds(every, compute_s, rounds * wire_s / 8)
 
 
 def test_only_the_tail_is_not_hidden():

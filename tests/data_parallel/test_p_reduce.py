@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from lt_core.base.action import Op
 from lt_core.base.errors import RankError
@@ -75,6 +76,62 @@ def test_a_real_run_of_p_reduce(ranks):
         mine = [(law_bytes(66 * 8, len(m), m[0] == rank), law_messages(len(m), m[0] == rank)) for m in met if rank in m]
         assert (sent.bytes, sent.messages) == tuple(map(sum, zip(*mine)))
     witnesses.RAN.add(("lt_core.data_parallel.partial.laws", group.backend))
+
+
+def other_models(comm, run, heard):
+    """Rank 0 builds its model in its own way."""
+    try:
+        run(comm)
+    except BaseException as error:
+        heard.append((comm.rank, f"{type(error).__name__}: {error}"))
+        raise
+
+
+def wide(rank):
+    return nn.Linear(3 if rank else 2, 1, dtype=torch.float64)
+
+
+def seeded(rank):
+    model = mlp()
+    model[0].weight.data[0, 0] += rank == 2
+    return model
+
+
+def total(model, rank, clock):
+    return sum(p.sum() for p in model.parameters())
+
+
+def job_of(make, rank):
+    return Job(partial(make, rank), total, partial(SGD, rate=0.05))
+
+
+def by_groups(make):
+    asked = Referee(PartialReduce(3, 2, gradients=12), ps.never, 20)
+    return lambda comm: averaging.run(comm, job_of(make, comm.rank), asked)
+
+
+def by_a_server(make):
+    policy = ParameterServer(2, Synchronous(2), updates=3)
+    asked = Referee(policy, ps.never, 20)
+    return lambda comm: ps.run(comm, job_of(make, comm.rank), Kind.of(policy), asked)
+
+
+SHAPES = r"as number 0: rank \d has weight \(1, \d\) torch.float64, rank \d has weight \(1, \d\) torch.float64"
+WEIGHTS = r"as number 4: rank \d has weights at the start \w{16}, rank \d has weights at the start \w{16}"
+
+
+@pytest.mark.parametrize(
+    ("way", "make", "words"),
+    [(by_groups, wide, SHAPES), (by_a_server, wide, SHAPES), (by_groups, seeded, WEIGHTS)],
+    ids=["p-reduce, shapes", "server, shapes", "p-reduce, weights"],
+)
+def test_ranks_that_train_different_models_are_told_when_they_meet(way, make, words):
+    """Their weights were averaged, element by element, or a gradient was applied to other parameters."""
+    heard = []
+    with pytest.raises(RankError, match="the ranks train different models; got " + words) as caught:
+        threads.run(other_models, 3, (way(make), heard), 20)
+    assert caught.value.kind == "Mismatch" and {rank for rank, _ in heard} == {0, 1, 2}
+    assert all("the ranks train different models" in text for _, text in heard)
 
 
 def spoils(model, rank, clock):

@@ -43,6 +43,10 @@ class Layout:
             end += p.numel()
         self.places, self.elements = ends, end
 
+    def lines(self) -> list[str]:
+        """What ranks that share the vector have in common: a line a parameter."""
+        return [f"{name} {tuple(p.shape)} {p.dtype}" for name, p in self.parameters.items()]
+
     def bounds(self, part: int) -> tuple[int, int]:
         """From where to where part `part` goes."""
         return bounds(self.elements, part, self.parts)

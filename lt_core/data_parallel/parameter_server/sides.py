@@ -28,7 +28,7 @@ class Worker:
 
     def __init__(self, model: nn.Module, layout: Layout, loss: Loss, local_rate: float = 0.0) -> None:
         self.model, self.layout, self.loss, self.local_rate = model, layout, loss, local_rate
-        self.weights = layout.flat(layout.parameters)
+        self.lines, self.weights = layout.lines(), layout.flat(layout.parameters)
         self._gradient = torch.zeros_like(self.weights)
         self._used: set[int] = set()
         self._pushed = self._read = False
@@ -84,7 +84,7 @@ class Shard:
         aware: bool = False,
     ) -> None:
         low, high = layout.bounds(part)
-        self.weights = layout.flat(layout.parameters)[low:high].clone()
+        self.lines, self.weights = layout.lines(), layout.flat(layout.parameters)[low:high].clone()
         self._pieces, self._room = layout.pieces(part), layout.message(part)
         self._parameters = [self.weights[p.low : p.high] for p in self._pieces]
         self._optimizer = optimizer(self._parameters) if self._parameters else None

@@ -1,4 +1,7 @@
-"""The tensors of P-Reduce: each rank has its own model and optimizer, and now and then a mean with some others."""
+"""The tensors of P-Reduce: each rank has its own model and optimizer, and now and then a mean with some others.
+
+No server tells the first weights: all ranks start from the same, and two that meet for the first time compare them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from lt_core.base.costs import Costs
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
+from lt_core.data_parallel.alike import digest
 from lt_core.data_parallel.enact import Asked, enact, replay
 from lt_core.data_parallel.finite import finite
 from lt_core.data_parallel.parameter_server.job import Job
@@ -34,6 +38,7 @@ class Averager:
     def __init__(self, model: nn.Module, loss: Loss, optimizer: Callable[[list[Tensor]], Steps]) -> None:
         self.model, self.loss, self.layout = model, loss, Layout(model)
         self.weights = self.layout.flat(self.layout.parameters)
+        self.lines = [*self.layout.lines(), f"weights at the start {digest(self.weights)}"]
         self._parts = [self.weights[low:high] for low, high in self.layout.places]
         self._optimizer = optimizer(self._parts)
         self._came: dict[int, Tensor] = {}
@@ -80,7 +85,10 @@ class Averager:
 
 
 def run(comm: Comm, job: Job, asked: Asked, costs: Costs | None = None, scale: float = 0.01) -> Ended:
-    """Be one of the ranks until it is over. costs, scale: an emulated device, as in `parameter_server.run`."""
+    """Be one of the ranks until it is over. costs, scale: an emulated device, as in `parameter_server.run`.
+
+    Errors: those of `enact`; where two ranks meet that started from different weights, too.
+    """
     side = Averager(job.model().to(comm.device), job.loss, job.optimizer)
     trace = enact("P-Reduce", asked, side, comm, costs, scale)
     return Ended(side.weights.cpu(), trace)
