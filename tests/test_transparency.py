@@ -1,5 +1,6 @@
 """Training on many ranks is training: the parameters of one process on the whole batch, the same bits on every rank."""
 
+import os
 from contextlib import nullcontext
 from functools import partial
 
@@ -9,10 +10,13 @@ from torch import nn
 
 from lt_core.base.units import bounds
 from lt_core.collectives import Mean, naive, ring
+from lt_core.comm.buffers import Allocator
+from lt_core.comm.shared_memory import names, over
 from lt_core.data_parallel import local_sgd
 from lt_core.data_parallel.replicate import bucketed, overlapped
 from lt_core.data_parallel.replicate import naive as naive_replica
 from tests.data_parallel.problems import mlp
+from tests.sharing import ROOM_BYTES
 
 BATCH, STEPS = 840, 3  # 840: every world of up to 8 ranks shares it out evenly
 REDUCERS = {"naive": lambda: Mean(naive.schedule), "ring": lambda: Mean(ring.schedule), "native": Mean}
@@ -103,14 +107,34 @@ def steps(comm, model, replica, parts):
         yield [p.detach().clone() for p in model.parameters()]
 
 
-@pytest.mark.parametrize(("size", "parts"), [*((size, 1) for size in range(1, 9)), (3, 3), (4, 3)])
-def test_replicas_train_as_the_whole_batch_does(ranks, plain, size, parts):
-    everyone = ranks(size).run(replicated, parts)
+def held(everyone, plain):
+    """Hold all ranks to one another, step by step and bit by bit, and to one process at the end."""
     for way in WAYS:
         for run in everyone:
-            for mine, first in zip(run[way], everyone[0][way]):  # step by step
-                assert all(torch.equal(a, b) for a, b in zip(mine, first)), way
+            for mine, first in zip(run[way], everyone[0][way], strict=True):
+                assert all(torch.equal(a, b) for a, b in zip(mine, first, strict=True)), way
         assert all((mine - alone).abs().max() <= 1e-12 for mine, alone in zip(everyone[0][way][-1], plain)), way
+
+
+@pytest.mark.parametrize(("size", "parts"), [*((size, 1) for size in range(1, 9)), (3, 3), (4, 3)])
+def test_replicas_train_as_the_whole_batch_does(ranks, plain, size, parts):
+    held(ranks(size).run(replicated, parts), plain)
+
+
+def in_one_memory(comm):
+    """The same where gradients are summed in the memory that all processes map, by nobody's copy of them."""
+    held = over(comm)
+    return replicated(held, 1), os.getpid(), held.backend, isinstance(held, Allocator)
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(bool(names.no_room(ROOM_BYTES)), reason="too little /dev/shm")
+@pytest.mark.parametrize("size", [2, 4])
+def test_replicas_in_processes_that_share_memory(processes, plain, size):
+    """What the benchmarks of data parallelism measure: a process each, and no contract between."""
+    everyone, pids, backends, places = zip(*processes(size).run(in_one_memory))
+    held(everyone, plain)
+    assert len(set(pids)) == size and os.getpid() not in pids and set(backends) == {"shared_memory"} and all(places)
 
 
 class Dropping(nn.Module):

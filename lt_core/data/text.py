@@ -35,15 +35,18 @@ class Text(NamedTuple):
 def text(folder: str | Path | None = None, suffixes: Iterable[str] = (".py", ".md", ".txt")) -> Text:
     """The standard library's text, or that of all files in `folder` and below whose names end so, in their order.
 
-    Errors: a folder without such a file.
+    Errors: a folder without such a file; suffixes that are one text.
     """
+    if isinstance(suffixes, str):
+        raise UserError("names end in one of several", repr(suffixes), "suffixes", f"({suffixes!r},)")
+    endings = tuple(suffixes)
     if folder is None:
         home = Path(sysconfig.get_path("stdlib"))
         paths = [home / f"{name}.py" for name in FILES if (home / f"{name}.py").is_file()]
     else:
-        paths = sorted(p for p in Path(folder).rglob("*") if p.is_file() and p.suffix in set(suffixes))
+        paths = sorted(p for p in Path(folder).rglob("*") if p.is_file() and p.suffix in endings)
     if not paths:
-        raise UserError(f"there is no text in {folder or home}", expected=f"files ending in {', '.join(suffixes)}")
+        raise UserError(f"there is no text in {folder or home}", expected=f"files ending in {', '.join(endings)}")
     joined = b"\n".join(normal(p.read_bytes()) for p in paths)
     digest = sha256(joined).hexdigest()
     return Text(torch.frombuffer(bytearray(joined), dtype=torch.uint8), digest, digest == PINNED)

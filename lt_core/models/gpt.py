@@ -30,7 +30,7 @@ class Config:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.width % self.heads:
+        if self.heads < 1 or self.width % self.heads:
             raise UserError(f"{self.heads} heads cannot share {self.width} features", expected="a multiple")
 
 
@@ -112,13 +112,24 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Logits (b, t, vocabulary) of what follows each of `tokens` (b, t), integers. Errors: t above the context."""
+        """Logits (b, t, vocabulary) of what follows each of `tokens` (b, t), integers.
+
+        Errors: t above the context; on the CPU, tokens that are none (a GPU would have to be waited for).
+        """
         t = tokens.shape[1]
         if t > self.config.context:
             raise UserError(f"{t} tokens are too many", expected=f"at most {self.config.context}")
+        if tokens.device.type == "cpu" and tokens.numel():
+            _check_range(tokens, self.config.vocabulary)
         places = torch.arange(t, device=tokens.device)
         x = functional.dropout(self.tokens(tokens) + self.places(places), self.config.dropout, self.training)
         return functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
+
+
+def _check_range(tokens: Tensor, vocabulary: int) -> None:
+    low, high = (int(x) for x in tokens.aminmax())
+    if not 0 <= low <= high < vocabulary:
+        raise UserError("there is no such token", low if low < 0 else high, f"0 to {vocabulary - 1}")
 
 
 def loss(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:

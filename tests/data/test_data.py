@@ -33,6 +33,9 @@ def test_a_folder_of_one_s_own(tmp_path):
     assert bytes(found.data.tolist()) == b"one\n\ntwo\n\nthree\n" and not found.pinned
     with pytest.raises(UserError, match=r"there is no text in .*; expected files ending in .tex"):
         text.text(tmp_path, [".tex"])
+    assert bytes(text.text(tmp_path, (f".{end}" for end in ("md", "bin"))).data.tolist()) == b"none\n\nthree\n"
+    with pytest.raises(UserError, match=r"one of several; got '.md'; expected suffixes; try: \('.md',\)"):
+        text.text(tmp_path, ".md")
 
 
 def test_windows_and_what_follows_them():

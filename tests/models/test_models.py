@@ -66,6 +66,11 @@ def test_dropout_acts_in_training_alone():
 def test_what_makes_no_model():
     with pytest.raises(UserError, match="3 heads cannot share 64 features; expected a multiple"):
         replace(gpts.POCKET, heads=3)
+    with pytest.raises(UserError, match="0 heads cannot share 64 features; expected a multiple"):
+        replace(gpts.POCKET, heads=0)
+    for token in (256, -1):
+        with pytest.raises(UserError, match=f"there is no such token; got {token}; expected 0 to 255"):
+            gpts.gpt()(torch.tensor([[0, token]]))
     with pytest.raises(UserError, match="65 tokens are too many; expected at most 64"):
         gpts.gpt()(torch.zeros(1, 65, dtype=torch.int64))
     with pytest.raises(UserError, match=r"a chain joins widths; got \[3\]; expected at least two of them"):
