@@ -45,7 +45,7 @@ class Item(NamedTuple):
         if self.sent_bytes is None or self.messages is None:
             return NOT_YET
         law = ", by law" if self.by_law else ""
-        return f"{_range(self.sent_bytes)} bytes in {_range(self.messages)} messages a rank and step{law}"
+        return f"{_count(self.sent_bytes, 'byte')} in {_count(self.messages, 'message')} a rank and step{law}"
 
     def cells(self) -> tuple[str, str, str, str]:
         """The four currencies in words."""
@@ -83,6 +83,7 @@ def _paragraph(item: Item) -> str:
     return "\n".join([head, *(f"  {name}: {cell}" for name, cell in zip(CURRENCIES, item.cells(), strict=True))])
 
 
-def _range(ends: Pair) -> str:
+def _count(ends: Pair, noun: str) -> str:
+    """`1 message`, `5 to 20 bytes`."""
     least, most = (f"{end:,.6g}" if end % 1 else f"{end:,.0f}" for end in ends)
-    return least if least == most else f"{least} to {most}"
+    return f"{least if least == most else f'{least} to {most}'} {noun}{'s' * ({least, most} != {'1'})}"

@@ -32,12 +32,12 @@ class Table(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Sizes in pixels: a row, the font in a cell, an arrow's head; how far beside a cell's middle arrows run, clear of
-    the numbers, in columns; whether cells say what came."""
+    """Sizes in pixels: a row, the font in a cell, an arrow's head (0: no arrows, where cells are as narrow as numbers);
+    how far beside a cell's middle arrows run, clear of the numbers, in columns; whether cells say what came."""
 
     row: float
     font: int
-    head: int
+    head: int = 0
     gutter: float = 0.41
     news: bool = False
 
@@ -58,7 +58,8 @@ def draw(several: Phases, tables: Sequence[Table], names: Mapping[Op, str], look
     x, y, text = zip(*heads)
     font = {"size": 12, "color": PALE}
     fig.add_scatter(x=x, y=y, text=text, mode="text", textfont=font, hoverinfo="skip", showlegend=False)
-    fig.add_traces(_arrows(several, tables, look))
+    if look.head:
+        fig.add_traces(_arrows(several, tables, look))
     return _framed(fig, several, tables, look)
 
 

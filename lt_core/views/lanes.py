@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ORDER = ("compute", "out", "in", "d2h", "h2d")  # of the streams of a rank; others follow by name
 BETWEEN, HEADING = 0.25, 0.8  # of a lane: space between two ranks of several lanes each; a block's heading
 NARROWEST = 420  # pixels that the bars get in a figure 568 wide
+HALO = ", ".join(f"{x}px {y}px 0 #FFFFFF" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)  # no hatch round a text
 Key = tuple[int, str]
 
 
@@ -110,7 +111,7 @@ def filled(bars: Sequence[Bar], fill: Fill, border: float = 1.0) -> go.Bar:
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        textfont={"size": 13, "weight": 700, "color": INK},
+        textfont={"size": 13, "weight": 700, "color": INK, "shadow": HALO if fill.hatch else "none"},
         hovertext=[bar.hover for bar in bars],
         hoverinfo="text",
     )

@@ -81,9 +81,9 @@ def _strips(marks: Sequence[Mark]) -> list[Strip]:
 def _draw(strips: Sequence[Strip], ranks: Sequence[int], first: int, last: int) -> go.Figure:
     import plotly.graph_objects as go
 
-    fig = go.Figure()
+    fig, beyond = go.Figure(), (last - first) / 100
     for fill in (NEW, OLD, DROPPED):
-        if mine := [_bar(s, ranks.index(s.rank)) for s in strips if s.fill == fill]:
+        if mine := [_bar(s, ranks.index(s.rank), first - beyond, last + beyond) for s in strips if s.fill == fill]:
             fig.add_trace(filled(mine, fill))
     places = list(range(len(ranks)))
     fig.update_yaxes(range=[len(ranks) - 0.5, -0.5], tickvals=places, ticktext=[f"rank {r}" for r in ranks])
@@ -94,8 +94,10 @@ def _draw(strips: Sequence[Strip], ranks: Sequence[int], first: int, last: int) 
     return sized(fig, TOP + BOTTOM + 24 + LANE * len(ranks))
 
 
-def _bar(s: Strip, y: int) -> Bar:
-    return Bar(y, s.read, s.version - s.read, s.fill, "×" if s.dropped else str(s.stale), _hover(s))
+def _bar(s: Strip, y: int, low: float, high: float) -> Bar:
+    """The part of it that is seen: its number stands in the middle of that, and its end, if it is cut, outside."""
+    start, end = max(s.read, low), min(s.version, high)
+    return Bar(y, start, end - start, s.fill, "×" if s.dropped else str(s.stale), _hover(s))
 
 
 def _hover(s: Strip) -> str:
@@ -113,7 +115,7 @@ def _words(strips: Sequence[Strip]) -> str:
         mine = [s for s in strips if s.rank == rank]
         used = [s.stale for s in mine if not s.dropped]
         dropped = len(mine) - len(used)
-        text = f"Rank {rank}: {len(mine):,} gradients"
+        text = f"Rank {rank}: {len(mine):,} gradient{'s' * (len(mine) != 1)}"
         text += f", {mean(used):.3g} updates old on average and {max(used)} at most" if used else ""
         said.append(text + (f", {dropped} dropped." if dropped else "."))
     return " ".join(said)

@@ -9,6 +9,7 @@ It knows rounds and messages, so it steps through any schedule of rounds.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -23,9 +24,12 @@ from lt_core.views.phases import Phases, phases
 from lt_core.views.show import Figure
 from lt_core.views.style import SUBTITLE, TITLE, titled
 
-LARGE, DENSE, SMALL = Look(52, 14, 12, 0.37, news=True), Look(32, 10, 8), Look(28, 12, 7)
+LARGE, DENSE = Look(52, 14, 12, 0.37, news=True), Look(32, 10, 8)
+ALONE, BESIDE = Look(28, 12, 7), Look(28, 12)  # a table in a still
 GAP = 0.7  # of a column, between two tables
-MOST = 8  # ranks or chunks of a table that is drawn large; half as many where it stands beside others
+MOST = (
+    8  # ranks or chunks of a table that is drawn large; half as many where it stands beside others; tables in a still
+)
 
 
 def stepper(trace: Trace, *, add: str = "add", copy: str = "copy") -> None:
@@ -85,10 +89,27 @@ def _one(several: Phases, number: int, names: Names, how: str) -> Figure:
 def _twin(several: Phases, names: Names, how: str) -> Figure:
     numbers = _telling(several)
     headings = [f"{after(p)} {part(p, names)}".strip() for p in (several.phases[k] for k in numbers)]
-    fig = draw(several, _placed(several, numbers, headings), names, SMALL if several.chunks <= MOST else DENSE)
-    rounds = sum(p.round >= 0 for p in several.phases)
-    titled(fig, _short(f"{several.name}: {several.ranks} ranks, {rounds} rounds, step by step"), _under(several, how))
+    small = ALONE if len(numbers) == 1 else BESIDE
+    fig = draw(several, _placed(several, numbers, headings), names, small if several.chunks <= MOST else DENSE)
+    titled(fig, _finding(several), _under(several, how))
     return Figure(fig, whole_words(several, names), rows=rows(several, numbers))
+
+
+def _finding(several: Phases) -> str:
+    """Who owns what when the first stretch is over: for a ring each its chunk, for a star one rank all."""
+    runs = stretches(several)
+    if not runs:
+        return "Nothing has to move"
+    end, whole = runs[0][-1], sum(p.round >= 0 for p in several.phases)
+    done, full, gone = several.finished(end), several.full(), sum(p.round >= 0 for p in several.phases[: end + 1])
+    when = f"After {gone}{f' of {whole}' if gone < whole else ''} round{'s' * (whole > 1)}"
+    owned = Counter(rank for rank, _ in done)
+    if done == full or len(owned) == 1:
+        return f"{when} {'each rank' if done == full else f'rank {min(owned)}'} owns every finished chunk"
+    if len(owned) < several.ranks or len(set(owned.values())) > 1:
+        return f"{when} {len(done)} of {len(full)} cells are finished"
+    each = owned[0]
+    return f"{when} each rank owns {'one finished chunk' if each == 1 else f'{each} finished chunks'}"
 
 
 def _placed(several: Phases, numbers: Sequence[int], headings: Iterable[str]) -> list[Table]:
@@ -102,11 +123,13 @@ def _placed(several: Phases, numbers: Sequence[int], headings: Iterable[str]) ->
 
 
 def _telling(several: Phases) -> list[int]:
-    """The start, the first round and the end of each stretch; of wide tables only where the first stretch ends, for the
-    picture of a committed notebook is to be light."""
+    """All; where they are many the start, the first round and the end of each stretch; of wide tables only where the
+    first stretch ends, for the picture of a committed notebook is to be light."""
     runs = stretches(several)
     ends = [run[-1] for run in runs]
-    return sorted({0, *runs[0][:1], *ends[:4]}) if runs and several.ranks <= MOST // 2 else ends[:1] or [0]
+    if not runs or several.ranks > MOST // 2:
+        return ends[:1] or [0]
+    return list(range(len(several.phases))) if len(several.phases) <= MOST else sorted({0, *runs[0][:1], *ends[:4]})
 
 
 def _under(several: Phases, how: str) -> str:

@@ -122,9 +122,22 @@ def _worded(fig: go.Figure, first: str, rows: Mapping[str, Three], unit: str) ->
 
 def _row(name: str, three: Three, say: Callable[[float], str], unit: str) -> tuple[str, ...]:
     values = ["–" if value is None else say(value) for value in three]
-    seconds = "waiting, waking up, and what else the machine does"
-    why = "all equal" if three.agree() else seconds if unit == "s" else "they should not: something is wrong"
-    return (name, *values, why)
+    if three.agree():
+        return (name, *values, "all equal")
+    return (name, *values, _seconds_apart(three) if unit == "s" else "they should not: something is wrong")
+
+
+def _seconds_apart(three: Three) -> str:
+    """What seconds that differ are made of: what the law (or else the simulation) prices, and what nobody does."""
+    priced, by = (three.simulated, "simulation") if three.law is None else (three.law, "law")
+    said, by_whom = (three.simulated, "simulated") if three.measured is None else (three.measured, "measured")
+    if priced is None or said is None or said == priced:
+        return f"{by_whom} as the {by} says"
+    if said < priced or by_whom == "simulated":
+        more, takes = ("less", "one thing after the other") if said < priced else ("more", "all chunks as even")
+        return f"{by_whom} {seconds_text(abs(said - priced))} {more} than the {by}, which takes {takes}"
+    rest = f"{seconds_text(said - priced)} ({1 - priced / said:.0%})"
+    return f"{seconds_text(priced)} by the {by}; the other {rest}: waiting, waking up, adding"
 
 
 def _plain(value: float) -> str:

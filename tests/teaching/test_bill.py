@@ -59,6 +59,11 @@ def test_each_currency_from_its_record(learner, capsys):
     assert "  wire: 5 to 20 bytes in 0.5 to 2 messages a rank and step, by law\n  sameness: ≡ SAME BITS\n" in shown
 
 
+def test_one_byte_in_one_message(learner, capsys):
+    bill("a flag", traffic=[traffic(1)] * 2, learner=learner)
+    assert "  wire: 1 byte in 1 message a rank and step\n" in capsys.readouterr().out
+
+
 def test_a_trace_without_computing_says_nothing_of_compute(learner):
     bill("ring", trace=Trace("run", [Span(0, "out", "3SEND0>1", 0.0, 1.0)]), learner=learner)
     assert items(learner)[0].compute == "not measured yet"

@@ -73,6 +73,12 @@ def test_backward_and_weights_are_two_fills():
     assert bars(figure, "weights").marker.pattern.shape == "x"
 
 
+def test_a_text_over_hatch_has_a_white_edge():
+    figure = gantt(pipeline(split=True))
+    shadows = {name: bars(figure, name).textfont.shadow for name in ("forward", "backward", "update")}
+    assert shadows.pop("backward").count("#FFFFFF") == 8 and set(shadows.values()) == {"none"}
+
+
 def test_verbs_that_share_a_fill_keep_their_letter_and_stages_their_number():
     spans = [Span(0, "compute", name, i, i + 1.0) for i, name in enumerate(["0C0", "0N1", "0F2"])]
     assert [text for *_, text in where(gantt(Trace("remat", spans)), "forward")] == ["C0", "N1", "2"]

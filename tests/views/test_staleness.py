@@ -29,7 +29,7 @@ def test_a_bar_a_gradient():
 def test_the_words_come_from_the_trace():
     words = version_strip(TWO).describe(stable=True)
     assert words.startswith("Rank 1's oldest gradient is 2 updates old. A bar a gradient, a lane for each of 2 ranks")
-    assert "Rank 0: 3 gradients, 0.333 updates old on average and 1 at most. Rank 1: 1 gradients, 2 updates" in words
+    assert "Rank 0: 3 gradients, 0.333 updates old on average and 1 at most. Rank 1: 1 gradient, 2 updates" in words
     other = version_strip(trace((0, 0, 1, 0, 1, False))).words
     assert other.startswith("Rank 0's oldest gradient is 0 updates old.") and "Rank 1" not in other
     assert version_strip(TWO).rows[1] == ("0", "3", "0.33", "1", "0")
@@ -44,15 +44,23 @@ def test_what_a_clock_decided_is_not_among_the_exact_words():
 def test_a_dropped_gradient_ends_where_it_was_dropped():
     (dropped,) = version_strip(trace((3, 0, 4, 1, 8, True))).figure.data
     assert (dropped.name, list(dropped.base), list(dropped.x), list(dropped.text)) == ("dropped", [1], [7], ["×"])
-    assert "Rank 3: 1 gradients, 1 dropped." in version_strip(trace((3, 0, 4, 1, 8, True))).words
+    assert "Rank 3: 1 gradient, 1 dropped." in version_strip(trace((3, 0, 4, 1, 8, True))).words
 
 
 def test_of_several_servers_the_first_is_drawn_and_versions_can_be_cut_out():
     several = trace((0, 0, 3, 5, 9, False), (0, 0, 2, 0, 1, False), (0, 1, 2, 1, 5, False))
     bars = [bar for data in version_strip(several).figure.data for bar in zip(data.base, data.x)]
     assert bars == [(0, 1), (1, 4)]
-    (late,) = version_strip(several, versions=(2, 5)).figure.data
-    assert list(late.base) == [1] and version_strip(several, versions=(2, 5)).figure.layout.xaxis.range[0] == 2
+    assert version_strip(several, versions=(2, 5)).figure.layout.xaxis.range[0] == 2
+
+
+def test_a_bar_that_is_cut_has_its_number_in_the_middle_of_what_is_seen():
+    """Its own end stands outside: it would say that the gradient read or made another version than it did."""
+    (long,) = version_strip(trace((0, 0, 0, 1, 95, False)), versions=(20, 60)).figure.data
+    low, high = version_strip(trace((0, 0, 0, 1, 95, False)), versions=(20, 60)).figure.layout.xaxis.range
+    (start,), (length,) = long.base, long.x
+    assert start < low and start + length > high and start + length / 2 == pytest.approx(40)
+    assert long.hovertext == ("rank 0, gradient 0<br>read version 1, made version 95<br>93 updates old",)
 
 
 def test_a_trace_without_marks():

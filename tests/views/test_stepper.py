@@ -5,7 +5,8 @@ import json
 import pytest
 
 from lt_core.base import Op
-from lt_core.collectives import ring
+from lt_core.collectives import doubling, halving, naive, of_rounds, ring
+from lt_core.collectives.rounds import ADD, COPY, Message
 from lt_core.views import stepper, steps
 from lt_core.views.phases import phases
 from lt_core.views.stepper import _panel
@@ -90,12 +91,45 @@ def test_every_phase_is_drawn_of_the_same_traces():
     assert len(shapes) == 7 and all(shape == shapes[0] for shape in shapes)
 
 
-@pytest.mark.parametrize(("size", "elements", "tables"), [(1, 3, 1), (2, 2, 3), (4, 4, 4), (8, 8, 1)])
-def test_the_twin_shows_the_telling_phases(size, elements, tables):
+@pytest.mark.parametrize(("size", "elements", "tables"), [(1, 3, 1), (2, 2, 3), (4, 4, 7), (8, 8, 1)])
+def test_the_twin_shows_each_phase_or_of_large_tables_the_telling_one(size, elements, tables):
     figure = steps(recorded(ring.schedule(size), elements))
     assert len(figure.figure.layout.annotations) == tables
     assert len(figure.rows) == 1 + tables * size
     assert all(len(row) == 2 + size for row in figure.rows)
+
+
+def test_of_many_rounds_the_twin_shows_where_each_half_begins_and_ends():
+    rounds = [[Message(0, 1, k % 2, ADD if k < 6 else COPY)] for k in range(10)]
+    figure = steps(recorded(of_rounds("long", 2, rounds)))
+    assert [note.text for note in figure.figure.layout.annotations] == [
+        "<b>start</b>", "<b>round 0 add</b>", "<b>round 5 add</b>", "<b>round 9 copy</b>",
+    ]  # fmt: skip
+
+
+def test_where_cells_are_as_narrow_as_numbers_no_arrow_runs_over_them():
+    def arrows(size):
+        figure = steps(recorded(ring.schedule(size))).figure
+        return [trace for trace in figure.data if trace.type == "scatter" and trace.marker.symbol == "arrow"]
+
+    assert len(arrows(4)) == 0 and len(arrows(8)) == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "title"),
+    [
+        (ring.schedule(4), "After 3 of 6 rounds each rank owns one finished chunk"),
+        (naive.schedule(3), "After 2 of 4 rounds rank 0 owns every finished chunk"),
+        (ring.schedule(1), "Nothing has to move"),
+        (halving.schedule(3), "After 2 of 4 rounds 2 of 6 cells are finished"),
+        (doubling.schedule(2), "After 1 round each rank owns every finished chunk"),
+        (doubling.schedule(4), "After 2 rounds each rank owns every finished chunk"),
+        (star(4), "After 1 of 2 rounds each rank owns one finished chunk"),
+    ],
+    ids=["ring", "star", "alone", "halving", "two", "four", "all to all"],
+)
+def test_the_twin_s_title_is_what_was_found(schedule, title):
+    assert steps(recorded(schedule)).title == title
 
 
 def test_plain_python_prints_the_words(capsys):

@@ -90,5 +90,21 @@ def test_the_same_stands_in_a_table_with_what_makes_them_differ():
         ("naive, rank 0", "24,576", "24,576", "24,576", "all equal"),
     )
     assert chart({"ring": Three(6, None, 7)}).rows[1] == ("ring", "6", "–", "7", "they should not: something is wrong")
-    shown = chart({"ring": Three(3e-3, 3e-3, 4.5e-3)}, unit="s").rows[1]
-    assert shown == ("ring", "3 ms", "3 ms", "4.5 ms", "waiting, waking up, and what else the machine does")
+
+
+@pytest.mark.parametrize(
+    ("three", "why"),
+    [
+        (Three(4.5e-3, 4.6e-3, 6e-3), "4.5 ms by the law; the other 1.5 ms (25%): waiting, waking up, adding"),
+        (Three(0.5, 0.5, 0.51), "500 ms by the law; the other 10 ms (2%): waiting, waking up, adding"),
+        (Three(None, 2.0, 8.0), "2 s by the simulation; the other 6 s (75%): waiting, waking up, adding"),
+        (Three(3.0, 3.0, 2.5), "measured 500 ms less than the law, which takes one thing after the other"),
+        (Three(3.0, 2.0), "simulated 1 s less than the law, which takes one thing after the other"),
+        (Three(3.0, 3.5), "simulated 500 ms more than the law, which takes all chunks as even"),
+        (Three(3.0, 2.0, 3.0), "measured as the law says"),
+        (Three(2.0, 2.0, 2.0), "all equal"),
+        (Three(0.0, 0.0, 1e-3), "0 s by the law; the other 1 ms (100%): waiting, waking up, adding"),
+    ],
+)
+def test_measured_seconds_are_split_into_what_is_priced_and_what_is_not(three, why):
+    assert chart({"ring": three}, unit="s").rows[1][4] == why
