@@ -40,6 +40,7 @@ def lab(
     _refuse_slips(context.args)
     with page.failures("lab"):
         labs, mine = labs_of(CHECKOUT), (folder or CHECKOUT / "my_labs").absolute()
+        _refuse_unknown(context.args, labs, mine)
         out, today = page.console(), date.today()
         with told(mine):
             chosen = [my_labs.find(labs, name) for name in reset or ()]
@@ -56,6 +57,13 @@ def _refuse_slips(words: list[str]) -> None:
     for word in words:
         for meant in difflib.get_close_matches(word.split("=")[0], ("--reset", "--folder"), cutoff=0.8):
             raise typer.BadParameter(f"there is no {word}; did you mean {meant}?")
+
+
+def _refuse_unknown(words: list[str], labs: Path, mine: Path) -> None:
+    """JupyterLab would refuse it too, once the folder is made: a first word that is no option and not there to open."""
+    if words and not words[0].startswith("-") and not any((place / words[0]).exists() for place in (mine, labs)):
+        there = ", ".join(path.name for path in sorted(labs.glob("*.ipynb")))
+        raise typer.BadParameter(f"there is no {words[0]} to open; there are: {there}")
 
 
 @contextmanager

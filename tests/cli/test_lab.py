@@ -71,7 +71,16 @@ def test_wrong_uses(begun, tmp_path):
     for slip, meant in ("--rest", "--reset"), ("--foldr=mine", "--folder"):
         done = called("--folder", "mine", slip, "20")
         assert done.exit_code == 2 and f"there is no {slip}; did you mean {meant}?" in done.output
+    absent = called("--folder", "mine", "nope", "--no-browser")
+    said = " ".join(absent.output.split())
+    assert absent.exit_code == 2 and f"there is no nope to open; there are: {FIRST}, " in said
     assert begun == [] and not (tmp_path / "mine").exists()
+
+
+def test_a_notebook_of_one_s_own_can_be_opened(begun, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "own.ipynb").write_text("{}")
+    assert called("--folder", "mine", "own.ipynb").exit_code == 0 and begun[0][1][-1] == "own.ipynb"
 
 
 def test_a_folder_that_takes_no_files_is_named(begun, tmp_path):
