@@ -2,9 +2,13 @@
 
 import ast
 import importlib
+import importlib.util
 import json
-from itertools import count
+import sys
+from collections import defaultdict
+from itertools import count, product
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -107,6 +111,50 @@ def test_each_benchmark_has_its_faces_and_its_markers(name):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert {"rows", "main"} <= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert f"<!-- {name} -->" in (path.parent / "README.md").read_text(encoding="utf-8")
+
+
+SIZES, LARGE = "1 KiB,16 KiB,64 KiB,256 KiB".split(","), "1 MiB,4 MiB,16 MiB,64 MiB".split(",")
+SUMS = [f"all-reduce {way}, {ranks} ranks" for way, ranks in product(("in place", "copied"), (2, 4, 8))]
+EACH, CELLS = ("2 ranks", "4 ranks"), ("cold start", "empty cell", "all-reduce cell")
+FIXED = {  # (case, peer): what earlier and later tables are compared by
+    "simulate": {("actions, 65k", "law"), ("actions, 1M", "law")},
+    "all_reduce": {
+        *((f"ring over point-to-point, 2 ranks, {size}", "gloo") for size in LARGE),
+        *((f"{case}, {size}", "gloo") for case, size in product(SUMS, SIZES + LARGE)),
+        *((f"{case}, {size}", "raw copy") for case, size in product(SUMS, LARGE)),
+    },
+    "magics": {(f"{what}, {size}", "ipyparallel") for what, size in product(CELLS, EACH)},
+    "data_parallel": {
+        *((f"step, {size}, {n} samples", peer) for size in EACH for n in (16, 64) for peer in ("DDP", "plain")),
+        ("exposed communication, 1 GB/s link", "plain"),
+    },
+    "compression": {(f"PowerSGD rank 2, {size}", "DDP powerSGD_hook") for size in EACH},
+}
+UNTIMED = {  # in the place of what measures: the row's case and its peer
+    "compare": lambda bench, case, ours, peer, peer_name, **how: (case, peer_name),
+    "against_law": lambda bench, case, *how, **unit: (case, "law"),
+    "compare_rounds": lambda bench, case, found, ours, peer, peer_name="", unit="s": (case, peer_name or peer),
+    "launch": lambda *fn, **how: [],
+    "slowest": lambda by_rank: defaultdict(list),
+    "Ours": MagicMock(),
+    "Peer": MagicMock(),
+    "SMALL": 2,
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_benchmark_and_its_table_have_the_fixed_cases(monkeypatch, name):
+    if importlib.util.find_spec("ipyparallel") is None:  # a peer; nothing of it runs here
+        monkeypatch.setitem(sys.modules, "ipyparallel", MagicMock())
+    module = importlib.import_module(f"benchmarks.{name}")
+    for what, stand_in in UNTIMED.items():
+        if hasattr(module, what):
+            monkeypatch.setattr(module, what, stand_in)
+    yielded = set(module.rows())
+    text = (Path(module.__file__).parent / "README.md").read_text(encoding="utf-8")
+    lines = text.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0].splitlines()
+    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert FIXED[name] <= {(case, peer.split(":")[0]) for case, _, peer, *_ in cells} <= yielded
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

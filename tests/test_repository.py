@@ -1,19 +1,25 @@
 """The files around the code agree: one list of ranges, pins within it, a Binder that builds, notebook diffs as text."""
 
+import ast
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, writes
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+NEEDED = [*PROJECT["dependencies"], *(need for extra in PROJECT["optional-dependencies"].values() for need in extra)]
 
 
 def text(name):
@@ -22,13 +28,28 @@ def text(name):
 
 def test_each_dependency_is_pinned_to_a_release_in_its_range():
     lines = [Requirement(line) for line in text("constraints.txt").splitlines() if not line.startswith("#")]
-    pins = {pin.name.lower().replace("_", "-"): str(pin.specifier).removeprefix("==") for pin in lines}
-    wanted = [
-        *PROJECT["dependencies"],
-        *(need for extra in PROJECT["optional-dependencies"].values() for need in extra),
-    ]
-    outside = [need for need in map(Requirement, wanted) if pins.get(need.name.lower(), "0") not in need.specifier]
-    assert outside == [] and pins["torch"] == "2.13.0"
+    pins = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in lines}
+    wanted = [(canonicalize_name(need.name), need.specifier) for need in map(Requirement, NEEDED)]
+    assert [name for name, allowed in wanted if pins.get(name, "0") not in allowed] == []
+    assert pins["torch"] == "2.13.0"
+
+
+def test_what_tests_and_labs_import_is_asked_for():
+    """It would be there by chance: brought by another package, until that one does without."""
+    asked = {canonicalize_name(Requirement(need).name) for need in NEEDED} | {"ipython", "traitlets"}  # ipywidgets' own
+    brings, ours = packages_distributions(), {"lt_core", "tests", "labs", "benchmarks"}
+    for path in [path for folder in ("tests", "labs") for path in (ROOT / folder).rglob("*.py")]:
+        for name in imported(ast.parse(path.read_text(encoding="utf-8"))) - ours - set(sys.stdlib_module_names):
+            found = {canonicalize_name(package) for package in brings.get(name, [name])}
+            assert found & asked, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def imported(tree):
+    """The first names of all modules that the code imports."""
+    nodes = [*ast.walk(tree)]
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.split(".")[0] for name in names}
 
 
 @pytest.mark.parametrize("name", ["environment.yml", "binder/environment.yml"])
@@ -60,6 +81,47 @@ def test_every_command_that_the_readme_names_is_a_target():
     targets = set(re.findall(r"^([a-z-]+):", text("Makefile"), re.M))
     named = set(re.findall(r"`?make ([a-z-]+)", text("README.md") + text("CONTRIBUTING.md")))
     assert named <= targets and {"lab", "test"} <= named
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        (["lab", "ARGS=--no-browser --port 8899"], "ltlab lab --no-browser --port 8899"),
+        (["bench-env"], "-e '.[bench]'"),
+    ],
+    ids=["lab", "bench-env"],
+)
+def test_make_hands_on_what_it_was_given(target, line):
+    done = subprocess.run(["make", "--dry-run", "--always-make", *target], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and any(said.rstrip().endswith(line) for said in done.stdout.splitlines()), done
+
+
+def test_each_change_is_checked_on_the_oldest_python_and_on_binder_s_without_a_gpu_s_torch():
+    job = YAML(typ="safe").load(text(".github/workflows/ci.yml"))["jobs"]["test"]
+    (binder,) = re.findall(r"python=(\S+)", text("binder/environment.yml"))
+    assert {PROJECT["requires-python"].removeprefix(">="), binder} <= set(job["strategy"]["matrix"]["python"])
+    assert job["env"]["PIP_EXTRA_INDEX_URL"].endswith("/whl/cpu")
+
+
+SUDO = 'exec env -i PATH="$PATH" HERE="$HERE" "$@"'  # as sudo does: the caller's variables are gone
+APT = 'echo "$DEBIAN_FRONTEND $*" >> "$HERE/asked"; case "$*" in *chromium) exit 100;; esac'
+
+
+def test_a_machine_whose_apt_has_no_chromium_gets_the_rest_and_is_checked(tmp_path):
+    programs = {"sudo": SUDO, "apt-get": APT, "id": "echo 1000", "python3": "exit 1", "make": 'echo "made $1, $CI"'}
+    for name in ("bash", "env", "dirname", "grep"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!{shutil.which('sh')}\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    alone = {"PATH": str(tmp_path), "HERE": str(tmp_path)}
+    done = subprocess.run([tmp_path / ".ci/run"], env=alone, capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (0, "made test, true\n"), done
+    assert done.stderr == "apt-get has no chromium; what needs it is skipped\n"
+    packages = "chromium fontconfig fonts-liberation python3-venv".split()
+    asked = ["update", *(f"install --no-install-recommends {package}" for package in packages)]
+    assert (tmp_path / "asked").read_text().splitlines() == [f"noninteractive -qq {words}" for words in asked]
 
 
 def test_without_a_python_that_is_new_enough_make_says_what_to_do(tmp_path):
