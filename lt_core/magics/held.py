@@ -23,9 +23,10 @@ class Held:
         old, fits = self.group, self._fits(options)
         if old is None or not fits:
             group = self._new(options)  # which may be refused: then the old ones stay
-            if old is not None and old.alive:
-                screen.show(Line((), "err", f"{group.size} new ranks, without the variables: {self._why(options)}"))
-                old.stop()
+            if old is not None:
+                if old.alive:
+                    screen.show(Line((), "err", f"{group.size} new ranks, without the variables: {self._why(options)}"))
+                old.stop()  # also of dead ranks there are a thread, sockets and pipes
             self.group, self._options = group, options
         assert self.group
         if not self.group.alive:

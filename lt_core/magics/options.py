@@ -15,15 +15,17 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from lt_core.base.cluster import Wire
 from lt_core.base.errors import UserError
+from lt_core.comm.launch import LONGEST_S
 from lt_core.magics.scope import FOUND, expanded
 
 DIGITS = r"\d{1,18}"  # of a number that fits a machine's
 Magic = TypeVar("Magic", bound=Callable[..., object])
+BACKENDS = ("auto", "gloo", "shared_memory", "nccl")
 COMMANDS = ("status", "restart", "stop")
 ARGUMENTS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("-n",), {"metavar": "RANKS", "help": "how many ranks; left out: as many as there are"}),
     (("--ranks",), {"metavar": "LIST", "help": "which of them run this cell, as 0,2-3; left out: all"}),
-    (("--backend",), {"default": "auto", "help": "gloo, nccl, or auto: nccl where each rank has a GPU"}),
+    (("--backend",), {"default": "auto", "help": "gloo, shared_memory, nccl, or auto: nccl if each has a GPU"}),
     (("--timeout",), {"metavar": "S", "default": "60", "help": "how long one wait in a collective may last"}),
     (("--in",), {"dest": "given", "metavar": "NAMES", "help": "copy these kernel variables to every rank: x,f"}),
     (("--out",), {"dest": "wanted", "metavar": "NAMES", "help": "bring these back, each as a list by rank"}),
@@ -76,7 +78,7 @@ def _options(magic: Any, words: tuple[str, ...]) -> tuple[Options, tuple[range, 
     spans = _spans(said.ranks) if said.ranks is not None else ()
     options = Options(
         size=_size(said.n),
-        backend=said.backend,
+        backend=_backend(said.backend),
         timeout_s=_seconds(said.timeout),
         given=_names("--in", said.given, FOUND),
         wanted=_names("--out", said.wanted),
@@ -125,9 +127,15 @@ def _ranks(spans: tuple[range, ...], size: int) -> tuple[int, ...] | None:
 
 
 def _seconds(text: str) -> float:
-    if not re.fullmatch(r"\d*\.?\d+", text) or float(text) == 0:
-        raise UserError("--timeout is no time", repr(text), "seconds, above 0", "--timeout 60")
+    if not re.fullmatch(r"\d*\.?\d+", text) or not 0 < float(text) <= LONGEST_S:
+        raise UserError("--timeout is no time", repr(text), f"seconds, above 0, {LONGEST_S} at most", "--timeout 60")
     return float(text)
+
+
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        raise UserError("--backend is none of those that processes have", repr(text), ", ".join(BACKENDS))
+    return text
 
 
 def _names(option: str, text: str | None, taken: tuple[str, ...] = ()) -> tuple[str, ...]:

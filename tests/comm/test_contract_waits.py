@@ -57,6 +57,18 @@ def test_a_rank_that_goes_from_wait_to_wait_is_not_on_a_circle(pair):
     assert waiting(mine, goes_on) >= WAIT_S
 
 
+def test_a_wait_may_be_as_long_as_it_likes(pair, monkeypatch):
+    """After some nine seconds it fell over the number of its own polls."""
+    mine, _ = pair
+    seconds = []
+    monkeypatch.setattr("lt_core.comm.contract.waits.time.sleep", seconds.append)
+    pages_polls = [{1: TO_SEND}] * 10_000
+    Waits(mine, 60.0, str, lambda reason: None).until(
+        lambda: pages_polls.pop() if pages_polls else {}, "exchange (to 1)"
+    )
+    assert len(seconds) == 10_000 and max(seconds) == 1e-3 and min(seconds) == 1e-5
+
+
 def test_a_circle_whose_ranks_all_look_anew_is_a_deadlock_at_once(pair):
     mine, theirs = pair
     waiting(mine, lambda: theirs.set_head(LOOKS, mine.head(0, LOOKS)))

@@ -90,6 +90,7 @@ def test_ranks_that_have_ended_are_not_mourned(held, screen):
     old = taken(held, screen, size=2)
     old.alive = False
     taken(held, screen, size=3)
+    assert old.log == ["stop"]  # their thread, sockets and pipes went with nobody
     assert screen.lines == [] and screen.where[-1] == "starting 3 ranks over gloo"
 
 

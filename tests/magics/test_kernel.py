@@ -6,6 +6,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
@@ -22,11 +23,17 @@ class Kernel:
         self.folder = folder
         self.client = NotebookClient(new_notebook(), timeout=100, kernel_name="python3", allow_errors=True)
         self.pids: list[int] = []
+        self.heard: set[tuple] = set()
 
     def run(self, source: str) -> list[dict]:
         """The outputs of one cell."""
         self.client.nb.cells.append(new_code_cell(source))
         return self.client.execute_cell(self.client.nb.cells[-1], len(self.client.nb.cells) - 1).outputs
+
+    def listens(self) -> set[tuple]:
+        """The addresses at which the kernel's process can be reached."""
+        found = psutil.Process(self.client.km.provisioner.pid).net_connections("inet")
+        return {one.laddr for one in found if one.status == psutil.CONN_LISTEN}
 
     def interrupt_when_opened(self, pipe: Path) -> threading.Thread:
         """Interrupt the kernel as soon as somebody opens the pipe to write."""
@@ -52,6 +59,7 @@ def kernel():
         kernel = Kernel(Path(runtime))
         with kernel.client.setup_kernel():
             assert kernel.run("from lt_core import magics; magics.load()") == []
+            kernel.heard = kernel.listens()
             shown = texts(kernel.run("%%torchrun -n 2\nimport os\nos.getpid()"))
             kernel.pids = [int(line.split()[-1]) for line in shown[0].splitlines()]
             yield kernel
@@ -66,6 +74,10 @@ def test_a_cell_that_was_drawn_stores_one_text_sorted_by_rank(kernel):
     )
     steps = [f"ranks 0-1: step {step}\nrank 0: 0 {step}\nrank 1: 1 {step}\n" for step in range(3)]
     assert texts(outputs) == ["".join(steps) + "rank 0 -> 0\nrank 1 -> 1"]
+
+
+def test_only_jupyters_own_ports_listen_and_on_the_loopback(kernel):
+    assert {address.ip for address in kernel.heard} == {"127.0.0.1"} and kernel.listens() == kernel.heard
 
 
 def test_an_interrupt_gives_the_prompt_back_and_the_ranks_live_on(kernel):

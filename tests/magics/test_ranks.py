@@ -10,7 +10,9 @@ import torch
 
 from lt_core.base.errors import RankError, UserError
 from lt_core.comm import host
+from lt_core.comm.shared_memory import names
 from lt_core.magics.errors import CellSyntaxError
+from tests.sharing import ROOM_BYTES
 
 pytestmark = pytest.mark.processes
 
@@ -183,6 +185,13 @@ def test_fresh_processes_know_nothing_of_the_warm_ones(shows):
     (fresh,) = shows("%%torchrun --fresh\nimport os\n'seen' in globals(), comm.size, os.getppid()")
     assert fresh.startswith("ranks 0-1 -> (False, 2, ")
     assert shows("%%torchrun\nseen") == warm and not host.alive(int(fresh.split()[-1].rstrip(")")))
+
+
+@pytest.mark.skipif(bool(names.no_room(ROOM_BYTES)), reason="too little /dev/shm")
+def test_fresh_ranks_may_share_memory(shows):
+    cell = "x = torch.arange(3.) * (rank + 1)\ncomm.all_reduce(x)\nx, comm.backend"
+    told = "ranks 0-1 -> (tensor([0., 3., 6.]), 'shared_memory')"
+    assert shows(f"%%torchrun --fresh --backend shared_memory\n{cell}") == [told]
 
 
 def test_a_shaped_wire_is_as_slow_as_it_says(shows):

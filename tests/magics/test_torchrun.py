@@ -77,6 +77,14 @@ def test_a_wrong_line_fails_the_cell_which_a_usage_error_would_not(notebook, gro
     assert groups.made == [] and "UsageError" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--backend nope", "--timeout 1e29"])
+def test_what_no_rank_can_do_is_refused_before_anything_is_written_or_made(notebook, groups, tmp_path, option):
+    notebook.names.update(path=tmp_path / "cell.py")
+    with pytest.raises(UserError, match=option.split()[0]):
+        notebook.run(f"%%torchrun -n 2 --save {{path}} {option}\npass")
+    assert groups.made == [] and list(tmp_path.iterdir()) == []
+
+
 def test_fresh_ranks_end_with_their_cell(notebook, groups):
     notebook.run("%%torchrun -n 2\nx = 1")
     notebook.run("%%torchrun --fresh\nx")

@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SENT, WANTED = 0, 1  # the two kinds of ends
-# A page's first words: the number of its wait, whether one thread uses it, its last agreed call, how often it looked
-WAIT, ALONE, AGREED, LOOKS = range(4)
-CALLS = 32  # how far a rank's collectives may run ahead of the slowest rank's
-_SIZES, _CALL, _TEXT = 16, 256, 1024
-_HEAD = 4
+# A page's first words: the number of its wait, whether one thread uses it, its last agreed call, how often it looked,
+# its last call that was begun
+WAIT, ALONE, AGREED, LOOKS, BEGUN = range(5)
+CALLS = 64  # of how many collectives a page has records: so far may a rank run ahead of the slowest
+SIZES = 64  # of how many messages, for each link and direction
+_CALL, _TEXT = 256, 1024
+_HEAD = 5
 _BODY = struct.Struct("<IqI")  # checksum of the rest; number; hash of the whole text
 
 
@@ -77,15 +79,15 @@ class Pages:
         """Note one more message of ours; `shape` stands for its size and dtype. Returns its number, from 1 on."""
         at = self._ends_at(kind, self.rank, peer)
         number = self._words[at] + 1
-        self._words[at + 1 + number % _SIZES] = shape
+        self._words[at + 1 + number % SIZES] = shape
         self._words[at] = number
         return number
 
     def shape(self, kind: int, rank: int, peer: int, number: int) -> int | None:
         """The shape of a rank's message `number`, or None where it is not known any more."""
         at = self._ends_at(kind, rank, peer)
-        shape = self._words[at + 1 + number % _SIZES]
-        return shape if self._words[at] < number + _SIZES else None
+        shape = self._words[at + 1 + number % SIZES]
+        return shape if self._words[at] < number + SIZES else None
 
     def waits(self, rank: int, peer: int) -> int:
         """Whether a rank waits for `peer`: 0 no, 1 to send to it, 2 for anything else."""
@@ -125,7 +127,7 @@ class Pages:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def _ends_at(self, kind: int, rank: int, peer: int) -> int:
-        return 8 + rank * self._page // 8 + _HEAD + (2 * peer + kind) * (1 + _SIZES)
+        return 8 + rank * self._page // 8 + _HEAD + (2 * peer + kind) * (1 + SIZES)
 
     def _waits_at(self, rank: int, peer: int) -> int:
         return self._ends_at(0, rank, self.size) + peer
@@ -148,7 +150,7 @@ def pages_bytes(size: int) -> int:
 
 
 def _page_bytes(size: int) -> int:
-    return 8 * (_HEAD + size * (2 * (1 + _SIZES) + 1)) + CALLS * _CALL + 2 * _TEXT
+    return 8 * (_HEAD + size * (2 * (1 + SIZES) + 1)) + CALLS * _CALL + 2 * _TEXT
 
 
 def _written(number: int, text: str, room: int) -> bytes:

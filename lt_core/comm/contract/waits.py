@@ -93,7 +93,7 @@ class Waits:
         with self._shown(left, doing) as show:
             while left:
                 self.check_fault()
-                time.sleep(min(1e-3, 1e-5 * 2 ** (polls // 8)))  # memory rings no bell
+                pause(polls)
                 polls += 1
                 if (left := missing()) and time.perf_counter() > look_s:
                     show(left)
@@ -180,3 +180,8 @@ class Waits:
         others = [f"rank {r} waits in {self._pages.doing(r)}" for r in sorted(left) if self._pages.doing(r)]
         waits = f"rank {self._pages.rank} waits in {doing} for rank{'s' * (len(left) > 1)} {who}"
         return Deadline("; ".join([f"{waits}, longer than {self._timeout_s:g} s", *others]))
+
+
+def pause(polls: int) -> None:
+    """Let time pass between two looks at memory, which rings no bell; the more, the more looks there were."""
+    time.sleep(min(1e-3, 1e-5 * 2 ** min(polls // 8, 7)))

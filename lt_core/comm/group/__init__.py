@@ -13,7 +13,8 @@
 | report | where everybody is: in a collective, in a line of the cell, stopped, gone |
 | ears, streams, fold | what ranks print: whole lines, bounded, one where all say the same |
 | wire, pages | messages that are checked before they are read; pages that are read without asking |
-| rank, seat, body, source, world, checked, desk | a rank's own process: the cell's code, the communicator, signals |
+| rank, seat, body, source, world, desk | a rank's own process: the cell's code, the communicators, signals |
+| checked, said | what is asked before a call: whether every rank calls the same |
 | interrupts, given | the user's interrupt; the kernel's objects on their way to the ranks |
 | found, room | the groups of this user; whether there is memory for another |
 """

@@ -7,21 +7,22 @@ on its own page, then reads the others': of two that differ, the later one sees 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from lt_core.base.errors import Mismatch
 from lt_core.base.traffic import Traffic
 from lt_core.base.work import Work
-from lt_core.comm import calls, checks
+from lt_core.comm import buffers, calls, checks
 from lt_core.comm.comm import Comm, Ends
-from lt_core.comm.contract.agree import Messages
-from lt_core.comm.contract.pages import Pages
-from lt_core.comm.group.pages import BEGUN, Page, Where, group_pages, now
+from lt_core.comm.contract.agree import End
+from lt_core.comm.group.pages import Page, Where, group_pages, now
+from lt_core.comm.group.said import Found, Said, until
 from lt_core.comm.verbs import Verbs
 
 
@@ -32,22 +33,19 @@ class Place(NamedTuple):
     folder: Path
     make: Callable[[Callable[[], Comm]], Comm]
     cell: Callable[[], str]
-    timeout_s: float
 
 
 class Checked(Verbs):
     """A communicator around `inner`; `members`: its ranks as the whole group numbers them."""
 
-    def __init__(self, inner: Comm, place: Place, members: Sequence[int], name: str = "all") -> None:
+    def __init__(self, inner: Comm, place: Place, members: Sequence[int], timeout_s: float, name: str = "all") -> None:
         self.rank, self.size, self.backend = inner.rank, inner.size, inner.backend
         self.device: torch.device = inner.device
         self.traffic: Traffic = inner.traffic
-        self.timeout_s = place.timeout_s
+        self.timeout_s = timeout_s
         self._inner, self._place, self._members, self._name = inner, place, tuple(members), name
-        self._pages: Pages = group_pages(place.folder, name, self.size, self.rank)
-        self._messages = Messages(self._pages)
-        self._lock, self._begun = threading.Lock(), 0
-        self._subsets: dict[tuple[int, ...], tuple[Comm, Comm, int]] = {}
+        self._said = Said(group_pages(place.folder, name, self.size, self.rank), self._members)
+        self._subsets: dict[tuple[int, ...], tuple[Comm, Checked, int]] = {}
 
     @property
     def ended(self) -> str:
@@ -70,12 +68,30 @@ class Checked(Verbs):
         chosen = checks.subset(self, ranks)
         with self._place.page.inside(self._agree(calls.text("subset", chosen))):
             inner = self._place.make(lambda: self._inner.subset(chosen))
-        before, known, made = self._subsets.get(chosen, (None, inner, 0))
-        if before is not inner and inner.rank >= 0:  # a communicator may hand out the same group again
+        before, known, made = self._subsets.get(chosen, (None, None, 0))
+        if inner.rank < 0:
+            return inner
+        if known is None or before is not inner:  # a communicator may hand out the same group again
             name = f"{self._name}.{'-'.join(map(str, chosen))}.{made + 1}"
-            known = Checked(inner, self._place, [self._members[r] for r in chosen], name)
+            known = Checked(inner, self._place, [self._members[r] for r in chosen], self.timeout_s, name)
             self._subsets[chosen] = inner, known, made + 1
         return known
+
+    def allocate(self, elements: int, dtype: torch.dtype) -> Tensor:
+        """As `buffers.allocate`: where the communicator beneath works in place; every rank asks for the same."""
+        text = calls.text("allocate", torch.empty(elements, dtype=dtype, device="meta"))
+        with self._place.page.inside(self._agree(text)):
+            return buffers.allocate(self._inner, elements, dtype)
+
+    def free(self, x: Tensor) -> None:
+        """Give it back."""
+        buffers.free(self._inner, x)
+
+    def limit(self, timeout_s: float) -> None:
+        """Say how long a wait may last from now on, here and in the subsets."""
+        self.timeout_s = timeout_s
+        for _, subset, _ in self._subsets.values():
+            subset.limit(timeout_s)
 
     def abort(self, reason: str) -> None:
         """End this communicator and its subsets on every rank."""
@@ -94,39 +110,29 @@ class Checked(Verbs):
         return self._agree(calls.text(verb, *args))
 
     def _agree(self, text: str) -> Where:
-        with self._lock:
-            self._begun += 1
-            number = self._begun
-            self._pages.set_call(number, text)
-            self._pages.set_head(BEGUN, number)
-        with self._lock:  # taking a lock is a fence: what was written is seen before the others' pages are read
-            others = [(r, self._pages.call(r, number)) for r in range(self.size) if r != self.rank]
-        for rank, theirs in others:
-            if theirs:
-                self._refuse(number, (self.rank, text), (rank, theirs))
-        return Where(self._name, self._members, number, self._line(), now(), text)
-
-    def _refuse(self, number: int, *said: tuple[int, str]) -> None:
-        (one, first), (other, second) = sorted((self._members[rank], text) for rank, text in said)
-        error = Mismatch(
-            f"collective {number}: rank {one} calls {first}, rank {other} calls {second}",
-            attempt="make the same calls in the same order on every rank",
-        )
-        self.abort(str(error))
-        raise error
+        say = partial(self._said.call, text)
+        return self._where(text, self._when(say, lambda: self._where(text, self._said.begun + 1)))
 
     def _match(self, sends: Ends, receives: Ends) -> Where:
-        with self._lock:
-            ends = self._messages.post(sends, receives)
         text = calls.exchange([self._members[p] for _, p in sends], [self._members[p] for _, p in receives])
+        say = partial(self._said.put, sends, receives)
+        return self._where(text, 0, self._when(say, lambda: self._where(text, 0, self._said.taken(sends, receives))))
+
+    def _when(self, say: Callable[[], Found | None], where: Callable[[], Where]) -> Found:
+        """What `say` gives, once we are not too far ahead of the others to say it."""
         try:
-            with self._lock:
-                self._messages.missing(ends)
+            found = say()
+            if found is None:
+                with self._place.page.inside(where()):
+                    found = until(say, lambda: self.ended)
         except Mismatch as error:
             self.abort(str(error))
             raise
+        return found
+
+    def _where(self, text: str, number: int, ends: Sequence[End] = ()) -> Where:
         open_ends = tuple((end.kind, end.peer, end.number) for end in ends)
-        return Where(self._name, self._members, 0, self._line(), now(), text, open_ends)
+        return Where(self._name, self._members, number, self._line(), now(), text, open_ends)
 
     def _line(self) -> int:
         """The line of the cell that is being run, 0 outside the cell's own thread."""

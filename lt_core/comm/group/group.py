@@ -20,7 +20,7 @@ from lt_core.comm.group.given import packed
 from lt_core.comm.group.interrupts import Interrupts
 from lt_core.comm.group.source import compiled
 from lt_core.comm.group.standing import Standing
-from lt_core.comm.group.start import STOPPED, Plan, start
+from lt_core.comm.group.start import STOPPED, Plan, start, sweep
 from lt_core.comm.group.turn import Screen
 from lt_core.comm.launch import resolve
 
@@ -34,9 +34,9 @@ def unheard(_text: str) -> None:
 class Group:
     """`size` ranks, real processes under the real torchrun. All methods may be called from any thread.
 
-    `backend`: "gloo", "nccl", or "auto" (nccl where there is a GPU for each rank). `owner`: what a second notebook is
-    told. `shape`: wires as slow as this one. `idle_s`: a group that was not used for so long ends itself. `alone`:
-    whether it refuses to stand beside another notebook's.
+    `backend`: "gloo", "shared_memory", "nccl", or "auto" (nccl where there is a GPU for each rank). `owner`: what a
+    second notebook is told. `shape`: wires as slow as this one. `idle_s`: a group that was not used for so long ends
+    itself. `alone`: whether it refuses to stand beside another notebook's.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Group:
         idle_s: float = 1800.0, alone: bool = True,
     ) -> None:  # fmt: skip
         checks.world_size(size)
-        if backend in ("threads", "shared_memory"):
-            raise UserError("a group's ranks are processes, over torch's wires", repr(backend), "auto, gloo or nccl")
+        if backend == "threads":
+            raise UserError("a group's ranks are processes", repr(backend), "auto, gloo, shared_memory or nccl")
         self.size, self.backend, self.owner = size, resolve(backend, size), owner
         self._plan, self._idle_s = Plan(size, self.backend, owner, shape, alone), idle_s
         self._standing: Standing | None = None
@@ -117,6 +117,7 @@ class Group:
                 self._timer.cancel()
             if standing:
                 standing.members.close()
+                sweep(self.backend)
                 atexit.unregister(self.stop)
 
     def _ranks(self, cell: Cell) -> Sequence[int]:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lt_core.comm import host
-from lt_core.comm.contract.pages import Pages, pages_bytes
+from lt_core.comm.contract.pages import BEGUN, Pages, pages_bytes
 
-BEGUN = 3  # which of the first words of a group's page counts the collectives that its rank has begun
 _SLOTS, _SLOT = 16, 1024  # bytes: room for the names of some 200 ranks
 _HEAD = struct.Struct("<II")  # checksum, length
 _NOTHING, _BREAK = bytes(_HEAD.size), "\x1f"

@@ -48,6 +48,7 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool], stopped
         what = "ranks begin in the folder of their notebook, which is gone"
         raise UserError(what, attempt="os.chdir('/')") from None
     folders.sweep()
+    sweep(plan.backend)
     room.check(plan.size, limits.free_bytes())
     members = _members(plan.size)
     try:
@@ -63,8 +64,17 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool], stopped
         found.write(status._replace(pids=tuple(members.pids[rank] for rank in range(plan.size))))
     except BaseException:
         members.close()
+        sweep(plan.backend)
         raise
     return members
+
+
+def sweep(backend: str) -> None:
+    """Remove the shared memory that dead ranks left: it has a name for a moment only, but they may end in that."""
+    if backend == "shared_memory":
+        from lt_core.comm.shared_memory import names
+
+        names.sweep()
 
 
 def refuse_second(mine: Status) -> None:

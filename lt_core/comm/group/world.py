@@ -21,7 +21,6 @@ from lt_core.comm.group.pages import Page, generation_folder
 
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
-    from lt_core.comm.processes import Processes
 
 Made = TypeVar("Made")
 FAR_S = 86400.0  # the kernel knows when a wait has lasted too long, and of whom it waits for
@@ -34,8 +33,8 @@ class World:
         self._folder, self._backend, self.rank, self.size, self._shape = folder, backend, rank, size, shape
         self._page = Page(folder / f"page.{rank}")
         self._sockets: set[tuple[int, int]] = set()
-        self._whole: Processes | None = None
-        self.comm: Comm | None = None
+        self._whole: Comm | None = None
+        self.comm: Checked | None = None
         self.cell = ""
         self._note_groups()
 
@@ -44,19 +43,19 @@ class World:
         self.leave("the group was made anew")
         folder = generation_folder(self._folder, generation)
         folder.mkdir(mode=0o700, exist_ok=True)
-        self._whole = join.in_folder(folder, self._backend, self.rank, self.size, timeout_s)
-        self._whole.timeout_s = FAR_S
+        self._whole = beneath = join.in_folder(folder, self._backend, self.rank, self.size, timeout_s)
+        beneath.timeout_s = FAR_S
+        self._whole = join.sharing(beneath, self._backend)
         self._prove(self._whole)
-        place = Place(self._page, folder, self._noted, lambda: self.cell, timeout_s)
-        comm: Comm = Checked(self._shaped(self._whole), place, range(self.size))
-        self.comm = comm
-        return comm
+        place = Place(self._page, folder, self._noted, lambda: self.cell)
+        self.comm = Checked(self._shaped(self._whole), place, range(self.size), timeout_s)
+        return self.comm
 
     def begin(self, cell: str, timeout_s: float) -> None:
         """A cell begins."""
         self.cell = cell
         if self.comm is not None:
-            self.comm.timeout_s = timeout_s
+            self.comm.limit(timeout_s)
 
     @property
     def broken(self) -> bool:
@@ -78,14 +77,14 @@ class World:
                 whole.abort(reason)
         return host.shut(set(self._sockets))
 
-    def _prove(self, comm: Processes) -> None:
+    def _prove(self, comm: Comm) -> None:
         x = torch.tensor([2.0**comm.rank], device=comm.device)
         comm.all_reduce(x)
         if x.item() != 2.0**comm.size - 1:
             raise RuntimeError(f"the first all-reduce of {comm.size} ranks gave {x.item()}")
         comm.traffic.clear()
 
-    def _shaped(self, comm: Processes) -> Comm:
+    def _shaped(self, comm: Comm) -> Comm:
         if self._shape is None:
             return comm
         from lt_core.comm.shaped import shaped

@@ -31,15 +31,19 @@ class Screen(list):
         os.kill(os.getpid(), signal.SIGINT)
 
 
+def waited(seen, screen):
+    """What a cell came to, just now; `seconds`: since Interrupt was pressed."""
+    assert screen.pressed_s, seen
+    return seen._replace(seconds=time.monotonic() - screen.pressed_s)
+
+
 @pytest.fixture
 def interrupted(cell):
     """Run a cell and interrupt it; `seconds`: from there to the prompt."""
 
     def run(text):
         screen = Screen()
-        seen = cell(text, lines=screen)
-        assert screen.pressed_s, seen
-        return seen._replace(seconds=time.monotonic() - screen.pressed_s)
+        return waited(cell(text, lines=screen), screen)
 
     return run
 

@@ -66,6 +66,25 @@ def test_a_short_message_is_seen(cell):
     )
 
 
+def test_a_short_message_frees_the_peer_also_where_the_cell_goes_on(cell):
+    text = (
+        "from lt_core.base.errors import Aborted, Mismatch\nsaid, x = '', torch.ones(3 + rank)\n"
+        "try: comm.exchange([(x, 1 - rank)], [(torch.ones(4), 1 - rank)])\n"
+        "except (Aborted, Mismatch) as error: said = str(error)\nsaid"
+    )
+    seen = cell(text, timeout_s=20)
+    assert all("message 1 from rank 0 to rank 1 does not fit its buffer" in said for said in seen.values.values())
+    assert seen.seconds < 2
+
+
+def test_who_is_too_far_ahead_waits_for_the_others(cell):
+    """Else what it had called first were forgotten when the late one comes."""
+    cell("1 / 0")  # collectives are counted anew
+    seen = cell("x = torch.ones(2)\nif rank == 0:\n    for _ in range(100):\n        comm.start('broadcast', x, 0)")
+    said = "rank 0 waits in broadcast of (2,) float32 from rank 0 (collective 65), line 4"
+    assert seen.error.message == f"rank 1 has ended the cell, but {said}" and seen.seconds < 3
+
+
 def test_every_one_of_many_is_caught(cell):
     """The later of two always sees the earlier, however close they come; what is right raises nothing."""
     text = (

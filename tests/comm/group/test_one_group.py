@@ -72,6 +72,10 @@ def test_others_find_it_and_may_end_it(group, cell):
     assert seen.lines[0].text == "a new group starts, without the variables: it was ended from outside"
 
 
+def test_a_group_may_be_idle_for_half_an_hour():
+    assert Group(2, backend="gloo")._idle_s == 30 * 60
+
+
 @processes
 def test_an_idle_group_ends_itself_and_the_next_cell_says_so(own_root, monkeypatch):
     idle = Group(2, backend="gloo", idle_s=0.6, alone=False)

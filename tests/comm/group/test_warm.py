@@ -75,7 +75,7 @@ def test_a_syntax_error_reaches_no_rank(group, cell):
     ("size", "backend", "text"),
     [
         (0, "auto", "a world needs ranks; got 0; expected at least 1"),
-        (2, "threads", "a group's ranks are processes, over torch's wires; got 'threads'; expected auto, gloo or nccl"),
+        (2, "threads", "a group's ranks are processes; got 'threads'; expected auto, gloo, shared_memory or nccl"),
         (2, "mpi", "there is no such back end; got 'mpi'; expected auto, threads, gloo, shared_memory, nccl"),
     ],
 )
@@ -83,6 +83,20 @@ def test_bad_input_starts_nothing(size, backend, text):
     with pytest.raises(UserError) as caught:
         Group(size, backend=backend)
     assert str(caught.value) == text
+
+
+def test_the_limit_of_a_wait_is_the_cells_own_in_every_group(cell):
+    cell("pair = comm.subset([1, 0])\nown = pair.subset([1, 0])", timeout_s=50)
+    told = "comm.timeout_s, pair.timeout_s, own.timeout_s, comm.subset([0, 1]).timeout_s"
+    assert cell(told, timeout_s=7).values == dict.fromkeys((0, 1), str((7,) * 4))
+    cell("del pair, own")
+
+
+def test_torchs_own_limit_is_a_day(cell):
+    """Ours is on each wait; torch's would end what lies begun in a notebook."""
+    text = "from torch.distributed import distributed_c10d as c10d\n"
+    text += "c10d._get_default_group()._get_backend(torch.device('cpu')).options._timeout.total_seconds()"
+    assert cell(text).values == dict.fromkeys((0, 1), "86400.0")
 
 
 def test_a_group_that_was_never_started_has_nothing_to_stop():
