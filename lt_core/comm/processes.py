@@ -1,7 +1,7 @@
 """A rank that is a process: gloo carries its messages between CPUs, NCCL between GPUs, through one and the same code.
 
 Every verb is begun and then waited for. `exchange` posts receives and sends together, so that no order of the two can
-block; an empty message is not sent at all, which both of its ends know.
+block; an empty message is not sent at all, which both of its ends know, nor an empty collective, which all ranks know.
 """
 
 from __future__ import annotations
@@ -191,7 +191,8 @@ class Processes:
         row_nbytes = x.nbytes // max(1, sum(go))
         with self._counting:
             laws.count_all_to_all(self.traffic, self.rank, [row_nbytes * rows for rows in go])
-        return self._collective("all_to_all", lambda: self._torch.alltoall_base(out, x, come, go), out, x)
+        row = x.new_empty(x.shape[1:], device="meta")  # a rank without rows takes part: another may have some
+        return self._collective("all_to_all", lambda: self._torch.alltoall_base(out, x, come, go), out, x, row)
 
     def _count(self, verb: str, nbytes: int, root: int = 0) -> None:
         self._check_open()

@@ -78,6 +78,27 @@ def test_uneven_parts(processes):
     assert processes(4).run(uneven) == [[1, 2, 2, 3, 3, 3], [], [], []]
 
 
+def lopsided(comm):
+    """Only ranks 0 and 1 have rows for each other; then nobody has any; then rows are of no elements; then a sum."""
+    gone = []
+    for rows, width in ((2, 3), (0, 3), (2, 0)):
+        counts = [rows * (comm.rank == 1), rows * (comm.rank == 0), 0]
+        x, out = torch.full((sum(counts), width), float(comm.rank)), torch.empty(sum(counts), width)
+        comm.all_to_all(out, x, counts, counts)
+        gone.append((tuple(out.shape), out.unique().tolist()))
+    total = torch.tensor([comm.rank + 1.0])
+    comm.all_reduce(total)
+    return gone, total.item()
+
+
+def test_a_rank_without_rows_takes_part(processes):
+    """It posted nothing: gloo's others waited for its empty messages, and its next collective met their last one."""
+    first, second, third = processes(3).run(lopsided)
+    assert first == ([((2, 3), [1.0]), ((0, 3), []), ((2, 0), [])], 6.0)
+    assert second == ([((2, 3), [0.0]), ((0, 3), []), ((2, 0), [])], 6.0)
+    assert third == ([((0, 3), []), ((0, 3), []), ((0, 0), [])], 6.0)
+
+
 def crossed(comm):
     """Two messages to each other rank and back, the receives listed by falling peer."""
     others = [r for r in range(comm.size) if r != comm.rank]
