@@ -33,11 +33,21 @@ def free_bytes() -> int:
 
     free, limit = int(psutil.virtual_memory().available), _limit()
     used = _first("memory.current", "memory/memory.usage_in_bytes")
-    return free if limit is None or used is None else min(free, limit - used)
+    return free if limit is None or used is None else min(free, limit - max(0, used - _dropped_bytes()))
 
 
 def _limit() -> int | None:
     return _first("memory.max", "memory/memory.limit_in_bytes")
+
+
+def _dropped_bytes() -> int:
+    """Of what is used: files' pages that nobody asked for lately, which the kernel drops before it refuses memory."""
+    for name, key in (("memory.stat", "inactive_file"), ("memory/memory.stat", "total_inactive_file")):
+        path = _GROUPS / name
+        if path.exists():
+            facts = dict(line.split(maxsplit=1) for line in path.read_text().splitlines())
+            return int(facts.get(key, 0))
+    return 0
 
 
 def _first(*names: str) -> int | None:

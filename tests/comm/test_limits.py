@@ -45,15 +45,22 @@ def test_cores(stated, files, cores):
 
 
 @pytest.mark.parametrize(
-    "names", [("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")]
+    ("names", "files"),
+    [
+        (("memory.max", "memory.current"), "inactive_file"),
+        (("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"), "inactive_file 1\ntotal_inactive_file"),
+    ],
+    ids=["version 2", "version 1"],
 )
-def test_memory(monkeypatch, tmp_path, names):
+def test_memory(monkeypatch, tmp_path, names, files):
     monkeypatch.setattr(limits, "_GROUPS", tmp_path)
     limit, used = (tmp_path / name for name in names)
     limit.parent.mkdir(exist_ok=True)
     limit.write_text("1000000\n")
     used.write_text("400000\n")
     assert (limits.memory_bytes(), limits.free_bytes()) == (1_000_000, 600_000)
+    (limit.parent / "memory.stat").write_text(f"anon 50000\n{files} 300000\nslab 7\n")
+    assert limits.free_bytes() == 900_000  # files that were read count as used until somebody needs their room
     limit.write_text("max\n")
     assert limits.memory_bytes() == psutil.virtual_memory().total and limits.free_bytes() > 600_000
     limit.write_text(f"{1 << 62}\n")  # version 1 says so where there is none
