@@ -7,6 +7,7 @@ has asked for yet, often on the core where that is about to be done: so it is to
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,7 +62,8 @@ class Carrier(NamedTuple):
     def end(self, reason: str) -> None:
         """Free whoever waits in the group, here and on its other ranks, and leave the reason for them."""
         try:
-            self.meeting.settle(f"ended.{self.name}", reason)
+            with suppress(OSError):  # the folder is full or gone: they still learn that it ended, and we raise why
+                self.meeting.settle(f"ended.{self.name}", reason)
         finally:
             if self.backend == "gloo":
                 host.shut(set(self.sockets))
