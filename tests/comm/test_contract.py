@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, RankError, UserError
-from lt_core.comm.contract import contract
+from lt_core.comm import host
+from lt_core.comm.contract import contract, share
 from lt_core.comm.threads import run
 
 
@@ -61,6 +62,21 @@ def test_its_pages_have_no_name_once_all_have_mapped_them(tmp_path, monkeypatch)
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert on_threads(fn, 3) == [[]] * 3
+
+
+def test_its_pages_lie_in_the_launchs_folder_which_is_swept(tmp_path, monkeypatch):
+    """A rank that was killed while they had a name left them in the temporary folder for good."""
+
+    def killed(path, nbytes):
+        made.append(path)
+        raise KeyboardInterrupt
+
+    made = []
+    monkeypatch.setenv(host.MARK, str(tmp_path))
+    monkeypatch.setattr(share, "_mapped", killed)
+    with pytest.raises(RankError, match="KeyboardInterrupt"):
+        on_threads(lambda comm: None, 1)
+    assert [path.parents[1] for path in made] == [tmp_path] and list(tmp_path.iterdir()) == []
 
 
 class Plain:

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from lt_core.base.errors import UserError
+from lt_core.comm import host
 from lt_core.comm.comm import Comm
 from lt_core.comm.contract.pages import Pages, pages_bytes
 from lt_core.comm.uncounted import uncounted
@@ -21,7 +22,7 @@ _PATH = 1024  # bytes of the message that tells the path
 def share(comm: Comm) -> Pages:
     """The pages of a group; every rank calls it. Errors: ranks on several hosts, no room in the temporary folder."""
     nbytes = pages_bytes(comm.size)
-    folder = Path(tempfile.mkdtemp(prefix="ltlab-pages-")) if comm.rank == 0 else None
+    folder = _private() if comm.rank == 0 else None
     try:
         path = _told(comm, folder / "pages" if folder else None, nbytes)
         memory, lock = _mapped(path, nbytes)
@@ -30,6 +31,11 @@ def share(comm: Comm) -> Pages:
         if folder:
             shutil.rmtree(folder)
     return Pages(memory, comm.size, comm.rank, lock)
+
+
+def _private() -> Path:
+    """A new folder: in the launch's own, where there is one, which is swept also after a rank that was killed."""
+    return Path(tempfile.mkdtemp(prefix="ltlab-pages-", dir=host.environment(host.MARK) or None))
 
 
 def _told(comm: Comm, path: Path | None, nbytes: int) -> Path:
