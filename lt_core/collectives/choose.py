@@ -115,7 +115,8 @@ def choices(
 
 def _settings(algorithm: Algorithm, cluster: Cluster, size: int, nbytes: int) -> dict[str, int]:
     if algorithm is double_tree:
-        return {"pieces": double_tree.best_pieces(size, nbytes, cluster.outer or cluster.inner)}
+        between = cluster.outer if size > cluster.per_node else None
+        return {"pieces": double_tree.best_pieces(size, nbytes, between or cluster.inner)}
     name = {hierarchical: "group", torus: "columns"}.get(algorithm)  # type: ignore[call-overload]
     each = cluster.per_node
     return {name: each} if name and each < size and size % each == 0 else {}

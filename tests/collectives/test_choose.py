@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from lt_core.base.cluster import KITCHEN, OFFICE, RACK, SHOEBOX, Cluster
+from lt_core.base.cluster import KITCHEN, OFFICE, RACK, SHOEBOX, Cluster, Wire
 from lt_core.base.errors import UserError
 from lt_core.collectives import ALGORITHMS, choose, crossovers, double_tree, doubling, hierarchical, naive, ring, torus
 from lt_core.collectives.choose import choices, simulated
@@ -92,6 +92,16 @@ def test_a_double_tree_comes_in_its_best_pieces():
     pieces = double_tree.best_pieces(16, 10**7, OFFICE)
     assert chosen.seconds == double_tree.law_seconds(16, 10**7, OFFICE, pieces=pieces)
     assert chosen.schedule() == double_tree.schedule(16, pieces)
+
+
+def test_inside_a_node_the_pieces_are_the_best_for_the_wire_inside():
+    """They were those for the wire between nodes, and priced over the one inside."""
+    node = Cluster("node", SHOEBOX, 8, RACK, nodes=2, outer=Wire("far", 0.1, 1e6))
+    (inside,) = choices(node, 8, 10**7, among={"double tree": double_tree})
+    (alone,) = choices(together(8, RACK), 8, 10**7, among={"double tree": double_tree})
+    assert (inside.seconds, inside.schedule()) == (alone.seconds, alone.schedule())
+    (across,) = choices(node, 16, 10**7, among={"double tree": double_tree})
+    assert across.schedule() == double_tree.schedule(16, double_tree.best_pieces(16, 10**7, node.outer))
 
 
 def test_adding_is_priced_where_it_is_given():
