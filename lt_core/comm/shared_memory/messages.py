@@ -93,7 +93,11 @@ class Messages:
 
 
 class Moving:
-    """The Work of an exchange. `waiting(late)`: a new wait; `fail(error)`: ends the group."""
+    """The Work of an exchange. `waiting(late)`: a new wait; `fail(error)`: ends the group.
+
+    As far as the links have room (4 pieces each) it moves when it is begun; what is larger moves on only while some
+    thread of this rank waits in a verb. So it does not overlap with what the rank computes meanwhile.
+    """
 
     def __init__(
         self,

@@ -95,11 +95,12 @@ def _left(fd: int) -> bool:
     found = os.fstat(fd)
     if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode):
         return False
+    words = os.pread(fd, HEADER_BYTES, 0).partition(b"\n")[0].decode(errors="replace").split(" ", 3)
+    headed = len(words) == 4 and words[0] == "lt_core" and words[2].isdigit()
+    if not headed and time.time() - found.st_mtime <= NEWBORN_S:
+        return False  # nor locked, even for a moment: its maker is about to
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # alive, also in another container, where its number says nothing
         return False
-    words = os.pread(fd, HEADER_BYTES, 0).partition(b"\n")[0].decode(errors="replace").split(" ", 3)
-    if len(words) < 4 or words[0] != "lt_core" or not words[2].isdigit():
-        return time.time() - found.st_mtime > NEWBORN_S
-    return host.life(int(words[2])) != words[3]
+    return not headed or host.life(int(words[2])) != words[3]

@@ -101,6 +101,22 @@ def test_what_is_being_made_is_not_swept_yet(place):
     assert names.sweep() == [path.name]
 
 
+def test_a_sweep_does_not_hold_what_is_being_made(place, monkeypatch):
+    """It took the lock to look, just before the maker did: that found it taken, and there was no shared memory."""
+    flock, looks = fcntl.flock, []
+
+    def looked_at_first(fd, how):
+        if not looks:
+            looks.append(os.open(next(place.iterdir()), os.O_RDONLY))  # somebody's sweep has come so far
+            looks.append(names._left(looks[0]))
+        flock(fd, how)
+
+    monkeypatch.setattr(names.fcntl, "flock", looked_at_first)
+    with names.made(4096) as path:
+        assert path.exists() and looks[1] is False
+    os.close(looks[0])
+
+
 def test_what_is_another_users_is_not_touched(place, monkeypatch):
     path = left(place, DEAD)
     monkeypatch.setattr(names.os, "getuid", lambda: path.stat().st_uid + 1)
