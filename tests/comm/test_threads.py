@@ -11,6 +11,7 @@ from lt_core.base.traffic import Traffic
 from lt_core.comm import laws
 from lt_core.comm.comm import Comm
 from lt_core.comm.threads import run
+from lt_core.comm.threads.hub import Begun, Hub
 
 
 def cause(fn, size, *args, timeout_s=5.0):
@@ -428,7 +429,42 @@ def test_who_waits_for_a_rank_that_has_returned_is_told_at_once():
 
     error = cause(fn, 3, timeout_s=15)
     assert isinstance(error, Mismatch)
-    assert str(error).startswith("rank ") and "waits in barrier for rank" in str(error) and "has returned" in str(error)
+    assert str(error).startswith("rank ") and "waits in barrier for rank" in str(error)
+    assert "; rank 1 has returned; try: make the same calls on every rank" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("leavers", "said"),
+    [
+        ([2], "for ranks 1, 2; rank 2 has returned"),
+        ([1, 2], "for ranks 1, 2; ranks 1, 2 have returned"),
+    ],
+)
+def test_only_those_who_have_returned_are_said_to_have(leavers, said):
+    hub = Hub(3, 5)
+    begun = Begun(hub, 0, [1, 2], 1, lambda: "barrier")
+    for rank in leavers:
+        hub.leave(rank)
+    with pytest.raises(Mismatch) as caught:
+        begun.wait()
+    assert str(caught.value) == f"rank 0 waits in barrier {said}; try: make the same calls on every rank"
+
+
+@pytest.mark.parametrize("stop", [RuntimeError("can't start new thread"), KeyboardInterrupt()], ids=["full", "Ctrl-C"])
+def test_a_rank_that_cannot_be_started_frees_the_others(monkeypatch, stop):
+    """They waited for it until their deadline, behind the back of who had called `run`."""
+    start, before = threading.Thread.start, set(threading.enumerate())
+
+    def fails(thread):
+        if thread.name == "rank 2":
+            raise stop
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", fails)
+    begun_s = time.perf_counter()
+    with pytest.raises(type(stop)):
+        run(lambda comm: comm.barrier(), 4, (), 30)
+    assert set(threading.enumerate()) == before and time.perf_counter() - begun_s < 15
 
 
 def test_what_was_begun_before_a_rank_returned_still_arrives():

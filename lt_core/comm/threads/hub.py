@@ -42,8 +42,7 @@ class Begun:
         self.open -= 1
 
     def __str__(self) -> str:
-        who = sorted(set(self.missing))
-        return f"rank {self.rank} waits in {self.words()} for rank{'s' * (len(who) > 1)} {', '.join(map(str, who))}"
+        return f"rank {self.rank} waits in {self.words()} for {_ranks(set(self.missing))}"
 
 
 class Hub:
@@ -83,6 +82,7 @@ class Hub:
             in_time = self._bells[begun.rank].wait_for(lambda: self._settled(begun), self.timeout_s)
             self._waiting.remove(begun)
             others = [str(w) for w in self._waiting if w.rank in begun.missing]
+            gone = self._gone.intersection(begun.missing)
         if not in_time:
             reason = "; ".join([f"{begun}, longer than {self.timeout_s:g} s", *others])
             self.abort(reason)
@@ -90,7 +90,8 @@ class Hub:
         if begun.open and self.ended:
             raise Aborted(self.ended)
         if begun.open:
-            raise Mismatch(f"{begun}, which has returned", attempt="make the same calls on every rank")
+            returned = f"{_ranks(gone)} {'have' if len(gone) > 1 else 'has'} returned"
+            raise Mismatch(f"{begun}; {returned}", attempt="make the same calls on every rank")
 
     def _settled(self, begun: Begun) -> bool:
         return not begun.open or bool(self.ended) or not self._gone.isdisjoint(begun.missing)
@@ -115,3 +116,7 @@ class Hub:
     def _ring(self) -> None:
         for bell in self._bells:
             bell.notify_all()
+
+
+def _ranks(which: set[int]) -> str:
+    return f"rank{'s' * (len(which) > 1)} {', '.join(map(str, sorted(which)))}"

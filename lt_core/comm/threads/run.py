@@ -45,13 +45,14 @@ def run(fn: Callable[..., Any], size: int, args: Sequence[object] = (), timeout_
 
 
 def _run_all(ranks: Sequence[threading.Thread], hub: Hub) -> None:
-    for rank in ranks:
-        rank.start()
     try:
         for rank in ranks:
-            rank.join()
-    except BaseException as stop:  # Ctrl-C, or the notebook's stop button
-        hub.abort(f"stopped: {type(stop).__name__}")
+            rank.start()
         for rank in ranks:
             rank.join()
+    except BaseException as stop:  # Ctrl-C, the notebook's stop button, or a machine that has no thread left
+        hub.abort(f"stopped: {type(stop).__name__}")
+        for rank in ranks:
+            if rank.is_alive():  # else it has ended, or was never started
+                rank.join()
         raise
