@@ -83,7 +83,7 @@ def _span(values: list[Any]) -> Span:
 
 
 def chrome(name: str, spans: list[Span], levels: list[Level], marks: list[Mark]) -> dict[str, JSON]:
-    """Chrome's trace events in microseconds: a process a rank, a thread a stream, a counter an owner of memory."""
+    """Chrome's trace events in microseconds: a process a rank, a thread a stream, a counter an owner and module."""
     streams = sorted({(s.rank, s.stream) for s in spans})
     events: list[JSON] = [_named("process_name", r, 0, f"rank {r}") for r in sorted({r for r, _ in streams})]
     events += [_named("thread_name", r, streams.index((r, stream)), stream) for r, stream in streams]
@@ -92,7 +92,8 @@ def chrome(name: str, spans: list[Span], levels: list[Level], marks: list[Mark])
         details: JSON = {"bytes": s.nbytes, "run": s.run}
         events.append({"ph": "X", "name": s.name, "dur": (s.end_s - s.start_s) * 1e6, "args": details, **where})
     for x in levels:
-        events.append({"ph": "C", "name": x.owner, "pid": x.rank, "ts": x.at_s * 1e6, "args": {"bytes": x.live_bytes}})
+        counter = f"{x.owner}: {x.module}" if x.module else x.owner
+        events.append({"ph": "C", "name": counter, "pid": x.rank, "ts": x.at_s * 1e6, "args": {"bytes": x.live_bytes}})
     for m in marks:
         at: dict[str, JSON] = {"pid": m.rank, "tid": 0, "ts": m.at_s * 1e6, "args": {"value": m.value}}
         events.append({"ph": "i", "name": m.kind, "s": "p", **at})

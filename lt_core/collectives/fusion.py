@@ -3,7 +3,7 @@
     backward   w4 -> w3 -> w2 -> w1 -> w0          a message costs its latency, whatever it carries: five small ones
     pool      [w4 | w3 | w2 | w1 | w0]             take five times as long as one
     launched  [w4   w3   w2] [w1   w0]             [1] a run is full when it holds `threshold_bytes`
-                  run 0        run 1, the tail     [2] `flush` sends what is left
+                  run 0        run 1, the tail     [2] the last run is full when the last gradient is there
 
 Where runs end is fixed by the sizes alone, and they are launched in the order of the pool [3], however early a gradient
 is ready on one rank: otherwise ranks would send different messages, or each would wait for another one.
@@ -75,7 +75,7 @@ class Pool:
             self._launched += 1
 
     def flush(self) -> dict[str, Tensor]:
-        """The means of all gradients; the pool is ready for the next step. Errors: gradients that were not put [2]."""
+        """The means of all gradients; the pool is ready for the next step. Errors: gradients that were not put."""
         if missing := self._missing():
             raise UserError(
                 "the pool waits for gradients", ", ".join(missing), "all of them", "put zeros for unused ones"
@@ -89,7 +89,7 @@ class Pool:
 
 
 def runs(nbytes: Sequence[int], threshold_bytes: int) -> list[range]:
-    """Which neighbours travel together, by place: as many as reach the threshold [1], and the rest [2]."""
+    """Which neighbours travel together, by place: as many as reach the threshold [1], then the rest [2]."""
     found, start, held = list[range](), 0, 0
     for place, more in enumerate(nbytes):
         held += more

@@ -1,7 +1,7 @@
 """An object of the launching process, called from its ranks: `launch(fn, 4, served(queue))`.
 
-    rank: queue.get()  --0, "get", ()-->  launching process: queue.get(), in a thread of that rank's connection
-    rank: the value    <------value-----
+    rank: queue.get(timeout=9)  --0, "get"-->  launching process: queue.get(...), in a thread of that connection
+    rank: the value             <---value----
 
 A Unix socket in the launch's private folder. Both ends show that they know its key before anything is unpickled.
 """
@@ -40,7 +40,9 @@ class Served:
 def served(target: object) -> Any:
     """An argument of `launch`: ranks that are threads get `target` itself, processes a stand-in for its methods.
 
-    Several ranks may be inside a method at once, and for long, as in `queue.get()`. What it raises, the rank raises.
+    Several ranks may be inside a method at once, and for long, as in `queue.get(timeout=9)`. What it raises, the rank
+    raises. Give whatever waits a timeout: a call cannot be ended from outside, so one that waits outlives its launch,
+    and takes what the next one puts there.
     """
     return Served(target)
 

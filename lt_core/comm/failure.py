@@ -58,8 +58,13 @@ def of_death(rank: int, at_s: float, exit_code: int | None, last_words: str) -> 
     """The failure of a rank whose process ended; `exit_code` is minus a signal's number where one ended it."""
     how = "nobody knows how" if exit_code is None else f"exit code {exit_code}"
     if exit_code is not None and exit_code < 0:
-        how = f"signal {-exit_code} ({signal.Signals(-exit_code).name})"
+        how = f"signal {-exit_code} ({_signal(-exit_code)})"
     return Failure(rank, at_s, "died", f"{how}{f'; its last line: {last_words}' if last_words else ''}")
+
+
+def _signal(number: int) -> str:
+    names = {int(known): known.name for known in signal.Signals}  # only two of the thirty real-time ones
+    return names.get(number, "real-time")
 
 
 def exit_codes(log: str) -> dict[int, int]:

@@ -132,6 +132,18 @@ def test_chrome_events():
     assert json.loads(json.dumps(trace.to_chrome()))["otherData"] == {"name": "t"}
 
 
+def test_chrome_counts_each_module_for_itself():
+    """All of an owner's modules wrote one counter, which showed whichever came last."""
+    levels = [
+        Level(0, 0.5, "gradients", 8, "fc1"),
+        Level(0, 0.6, "gradients", 4, "fc2"),
+        Level(0, 0.7, "gradients", 12),
+    ]
+    events = Trace("t", [], levels).to_chrome()["traceEvents"]
+    counted = [(e["name"], e["args"]["bytes"]) for e in events]
+    assert counted == [("gradients: fc1", 8), ("gradients: fc2", 4), ("gradients", 12)]
+
+
 def test_chrome_keeps_the_streams_of_a_rank_apart():
     trace = simulate(gpipe(2, 2), Unit(by={"F": 1.0, "B": 1.0}))
     events = [e for e in trace.to_chrome()["traceEvents"] if e["ph"] == "X"]

@@ -107,6 +107,8 @@ def test_an_exception_that_cannot_be_pickled_still_says_what_it_is():
     [
         (-9, "", "signal 9 (SIGKILL)"),
         (-6, "terminate called", "signal 6 (SIGABRT); its last line: terminate called"),
+        (-34, "", "signal 34 (SIGRTMIN)"),
+        (-40, "", "signal 40 (real-time)"),
         (7, "", "exit code 7"),
         (0, "", "exit code 0"),
         (None, "", "nobody knows how"),
