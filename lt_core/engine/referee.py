@@ -47,14 +47,15 @@ class Referee(Generic[P]):
     def next(self, rank: int) -> Action | None:
         """What `rank` does now, as soon as there is something; None when it is over.
 
-        Errors: what the policy raises; `Deadline`; and on the other ranks then `Aborted`.
+        Errors: what the policy or `until` raises; `Deadline`; and on the other ranks then `Aborted`.
         """
         since_s = perf_counter()
         with self._changed:
             self._came.add(rank)
             while True:
                 self._check()
-                self._over |= self.until(self.policy) or len(self._refused) == self.policy.size
+                over = self._failing(rank, partial(self.until, self.policy))
+                self._over |= over or len(self._refused) == self.policy.size
                 awaited = any(a.peer == rank for a in self._open.values())
                 if self._over and not self._open:
                     self._changed.notify_all()
@@ -121,7 +122,7 @@ class Referee(Generic[P]):
         raise error
 
     def _failing(self, rank: int, call: Callable[[], R]) -> R:
-        """The policy's own error is the caller's; the others are told."""
+        """An error of the policy, or of `until`, is the caller's; the others are told."""
         try:
             return call()
         except BaseException as error:

@@ -178,6 +178,22 @@ def test_the_first_error_is_its_ranks_own_and_wakes_the_others():
     assert {type(errors[r]) for r in (0, 2)} == {Aborted}
 
 
+def test_an_error_of_until_is_its_ranks_own_and_wakes_the_others():
+    """They waited until their deadline for the rank which it had ended."""
+    raised = []
+
+    def until(policy):
+        if policy.version >= 2 and not raised:
+            raised.append(KeyError("until's own"))
+            raise raised[0]
+        return False
+
+    referee = Referee(StaleSynchronous(2, 0), until, deadline_s=10)
+    errors = sorted(on_threads(2, lambda rank: worked(referee, rank)), key=lambda error: type(error) is Aborted)
+    assert errors[0] is raised[0]
+    assert type(errors[1]) is Aborted and str(errors[1]).endswith('failed first: KeyError: "until\'s own"')
+
+
 def test_abort_wakes_who_waits():
     referee = Referee(StaleSynchronous(2, 0), lambda policy: False)
     asked = threading.Event()
