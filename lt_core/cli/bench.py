@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
@@ -18,8 +20,6 @@ from lt_core.cli import page
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROWS = "rows"  # benchmarks/rows.py: what a row is, how rows are printed, and their table
 LIMIT_S = 600.0  # of one benchmark
-
-Row = TypeVar("Row")
 
 
 def bench(
@@ -58,17 +58,24 @@ def run(name: str, tables: Path) -> None:
     except ModuleNotFoundError as error:
         what = f"benchmark {name} needs {error.name}, which is not installed"
         raise UserError(what, attempt="make bench-env") from error
-    done = rows.printed(timely(name, module.rows()))
+    with within(name, LIMIT_S):
+        done = rows.printed(module.rows())
     rows.write(tables, name, done)
     took = seconds_text(time.monotonic() - begun_s)
     page.say(page.console(stderr=True), f"{name}: {len(done)} rows in {took}; their table is in {tables}")
 
 
-def timely(name: str, rows: Iterable[Row], limit_s: float = LIMIT_S) -> Iterator[Row]:
-    """The rows, each as soon as it is there. Errors: `UserError` once they have taken longer than the limit."""
-    until_s = time.monotonic() + limit_s
-    for row in rows:
-        yield row
-        if time.monotonic() > until_s:
-            what = f"benchmark {name} takes too long"
-            raise UserError(what, f"more than {limit_s:g} s", "under 10 minutes", "fewer cases, or smaller ones")
+@contextmanager
+def within(name: str, limit_s: float) -> Iterator[None]:
+    """Inside it whatever runs or waits in the main thread ends with `UserError` once the limit is over."""
+
+    def stop(*_: object) -> None:
+        what = f"benchmark {name} takes too long"
+        raise UserError(what, f"more than {limit_s:g} s", "under 10 minutes", "fewer cases, or smaller ones")
+
+    handler, timer = signal.signal(signal.SIGALRM, stop), signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)

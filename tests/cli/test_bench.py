@@ -1,13 +1,13 @@
 """`ltlab bench` in a checkout of its own: rows as JSON lines, tables in its README, clear words where it cannot run."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from lt_core.base.errors import UserError
 from lt_core.cli import bench
 from lt_core.cli.main import app
 
@@ -23,7 +23,7 @@ def rows():
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A checkout with the benchmarks `quick`, `slow` and `alone`; its `benchmarks` hides the real one."""
+    """A checkout with the benchmarks `quick`, `slow`, `hangs` and `alone`; its `benchmarks` hides the real one."""
     folder = tmp_path / "benchmarks"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -31,6 +31,7 @@ def checkout(tmp_path, monkeypatch):
     (folder / "quick.py").write_text(QUICK)
     (folder / "slow.py").write_text("def rows():\n    raise OSError('it ran')\n    yield")
     (folder / "alone.py").write_text("import no_such_peer")
+    (folder / "hangs.py").write_text("import threading\n\ndef rows():\n    yield threading.Event().wait(30)")
     monkeypatch.setattr(bench, "CHECKOUT", tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
@@ -60,7 +61,8 @@ def test_a_second_run_replaces_the_table(checkout):
 
 
 def test_all_run_where_none_is_named(checkout):
-    (checkout / "benchmarks" / "alone.py").unlink()
+    for name in ("alone", "hangs"):
+        (checkout / "benchmarks" / f"{name}.py").unlink()
     done = called()
     assert len(done.stdout.splitlines()) == 2
     assert done.exit_code == 1 and "ltlab bench: OSError: it ran" in done.stderr
@@ -69,7 +71,7 @@ def test_all_run_where_none_is_named(checkout):
 def test_an_unknown_name_lists_those_there(checkout):
     done = called("quick", "fast")
     assert done.exit_code == 2
-    assert "there is no benchmark 'fast'; there are: alone, quick, slow" in " ".join(done.output.split())
+    assert "there is no benchmark 'fast'; there are: alone, hangs, quick, slow" in " ".join(done.output.split())
 
 
 def test_a_missing_peer_is_named_with_what_brings_it(checkout):
@@ -90,11 +92,14 @@ def test_outside_a_checkout_one_sentence_says_so(tmp_path, monkeypatch):
     )
 
 
-def test_a_benchmark_that_takes_too_long_is_stopped_between_rows():
-    rows, seen = iter(["first", "second"]), []
-    with pytest.raises(UserError, match="benchmark long takes too long; got more than -1 s"):
-        seen.extend(bench.timely("long", rows, limit_s=-1))
-    assert (seen, list(rows)) == (["first"], ["second"])
+def test_a_row_that_hangs_is_stopped_at_the_limit(checkout, monkeypatch):
+    """The clock was looked at between rows only."""
+    monkeypatch.setattr(bench, "LIMIT_S", 0.2)
+    before = signal.getsignal(signal.SIGALRM)
+    done = called("quick", "hangs")
+    assert done.exit_code == 1 and len(done.stdout.splitlines()) == 2
+    assert "ltlab bench: benchmark hangs takes too long; got more than 0.2 s; expected under 10 minutes" in done.stderr
+    assert signal.getsignal(signal.SIGALRM) is before
 
 
 def test_the_benchmarks_of_this_checkout_are_found():
