@@ -3,7 +3,10 @@
 A new collective is a line in CASES; what has a law but no line, or never ran on real processes, fails below.
 """
 
+from functools import partial
 from hashlib import sha256
+from inspect import signature
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,6 +16,7 @@ from lt_core.base.errors import UserError
 from lt_core.base.units import bounds
 from lt_core.collectives import basic, double_tree, doubling, halving, hierarchical, naive, ring, run, torus, tree
 from lt_core.collectives.checks import units
+from lt_core.comm import threads
 from tests import witnesses
 from tests.witnesses import Case, Sent
 
@@ -59,6 +63,7 @@ each_size = pytest.mark.parametrize("size", range(1, 9))
 
 ELEMENTS = [0, 1, 2, 3, 5, 7, 10, 29, 1023, 1024]
 INPUTS = [(n, torch.float64) for n in ELEMENTS] + [(n, t) for n in (1, 7, 1023) for t in (torch.int64, torch.bfloat16)]
+INPUTS += [(7, torch.float32)]  # whole numbers below 2^24, so exact
 COSTS = {  # binary fractions, so that sums are exact
     "latency": (Wire("latency", 1000.0, float("inf")), 0.0),
     "bandwidth": (Wire("bandwidth", 0.0, 0.5), 0.0),
@@ -133,8 +138,10 @@ def measured(comm, case, inputs):
 def right(x, case, xs, rank):
     """Exactly so; in bfloat16 within eps (sums in a row) sum |x|, for there each sum is rounded."""
     expected = case.right(xs, rank)
-    if x.dtype != torch.bfloat16:
-        return torch.equal(x, expected)
+    return near(x, case, xs, expected) if x.dtype == torch.bfloat16 else torch.equal(x, expected)
+
+
+def near(x, case, xs, expected):
     in_a_row = (len(xs) - 1).bit_length() if case.name in LOGARITHMIC else len(xs) - 1
     bound = torch.finfo(x.dtype).eps * in_a_row * sum(y.double().abs() for y in xs)
     return bool(((x.double() - expected.double()).abs() <= bound).all())
@@ -162,6 +169,48 @@ def test_results_bytes_and_messages_of_a_real_run(ranks, case, size):
 def test_a_real_run_of_many_elements(ranks, case, size):
     """It did so too where a chunk was longer than a constant."""
     hold_to_its_law(ranks(size), case, size, LARGE)
+
+
+def fractions(rank, elements):
+    return torch.randn(elements, generator=torch.Generator().manual_seed(rank))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.right is summed], ids=str)
+@pytest.mark.parametrize("size", [5, 8])
+def test_sums_of_fractions_are_within_their_rounding_in_float32(case, size):
+    def fn(comm):
+        xs = [fractions(rank, 1023) for rank in range(comm.size)]
+        x = xs[comm.rank].clone()
+        run(comm, x, case.laws.schedule(comm.size))
+        return x, near(x, case, xs, torch.stack(xs).double().sum(0))
+
+    results = threads.run(fn, size)
+    assert all(within and torch.equal(x, results[0][0]) for x, within in results)
+
+
+def at(module, **settings):
+    """An algorithm at other settings than its own, for those of its faces that have them."""
+    faces = {name: getattr(module, name) for name in ("schedule", "law_bytes", "law_messages")}
+    known = {name: settings.keys() & signature(face).parameters for name, face in faces.items()}
+    return SimpleNamespace(**{n: partial(f, **{key: settings[key] for key in known[n]}) for n, f in faces.items()})
+
+
+@pytest.mark.parametrize("ranks", ["threads"], indirect=True)
+@pytest.mark.parametrize(
+    "laws",
+    [
+        at(hierarchical, group=4),
+        at(hierarchical, group=8),
+        at(torus, columns=2),
+        at(torus, columns=8),
+        at(double_tree, pieces=1),
+        at(double_tree, pieces=3),
+    ],
+    ids=["groups of 4", "one group", "2 columns", "8 columns", "1 piece", "3 pieces"],
+)
+def test_real_runs_at_other_settings(ranks, laws):
+    case = Case("other settings", laws.schedule.func.__module__, laws, summed)
+    hold_to_its_law(ranks(8), case, 8, INPUTS)
 
 
 def test_every_law_stands_in_the_cases():

@@ -191,13 +191,13 @@ def test_a_disk_that_fills_up_while_ranks_run_is_named(tmp_path):
 
 
 @pytest.mark.processes
-def test_from_a_shell_two_real_processes_agree_with_the_law(tmp_path):
-    command = [sys.executable, "-m", "lt_core.cli.main", "ring", "--ranks", "2", "--elements", "1000"]
+def test_from_a_shell_four_real_processes_agree_with_the_law(tmp_path):
+    command = [sys.executable, "-m", "lt_core.cli.main", "ring", "--ranks", "4", "--elements", "1000"]
     command = [sys.executable, "-c", "from lt_core.cli.main import main; main()", *command[3:]]
     environment = os.environ | {"COLUMNS": "80"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=55)
     assert done.returncode == 0, done.stderr
-    assert "on 2 processes over " in done.stdout and done.stdout.count("all equal") == 3
-    assert "≡ SAME BITS: 1,000 numbers on 2 ranks" in done.stdout
+    assert "on 4 processes over " in done.stdout and done.stdout.count("all equal") == 3
+    assert "≡ SAME BITS: 1,000 numbers on 4 ranks" in done.stdout
     assert sorted(os.listdir(tmp_path / "ltlab-ring")) == ["ring.chrome.json", "ring.html", "ring.trace.jsonl"]
     assert Trace.load(tmp_path / "ltlab-ring" / "ring.trace.jsonl").backend in ("gloo", "nccl")
