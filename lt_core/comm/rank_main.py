@@ -24,10 +24,12 @@ def main(folder: Path) -> None:
     """Take part in the launch of that folder: one result or one failure, then wait until all may leave."""
     job = json.loads((folder / "job.json").read_text())
     sys.path[:] = job["path"]  # what the launching process can import, this one can
+    parent = os.getppid()
 
     from lt_core.comm import failure, host, output
 
     host.die_with_parent()
+    _check_parent(parent)
     rank = int(host.environment("RANK"))
     output.redirect(folder, rank)
     report = _reporter(folder, rank)
@@ -58,6 +60,11 @@ def main(folder: Path) -> None:
     os.read(leave, 1)  # a byte for each rank, once all are done
     if comm is not None:
         join.leave()
+
+
+def _check_parent(parent: int) -> None:
+    if os.getppid() != parent:  # it died before we asked to die with it
+        os._exit(1)
 
 
 def _reporter(folder: Path, rank: int) -> Callable[[str], None]:

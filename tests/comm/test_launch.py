@@ -1,6 +1,7 @@
 """A launch gives results by rank, names the first culprit at once, and leaves nothing behind, however it ends."""
 
 import io
+import json
 import os
 import queue
 import select
@@ -257,6 +258,17 @@ def test_a_fork_of_a_rank_is_no_rank(fails):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == fails
 
 
+def test_a_rank_whose_parent_died_before_it_was_bound_to_it_ends(tmp_path, monkeypatch):
+    """The kernel ends a process with the parent that it has when it asks; one that is gone by then ends nobody."""
+    (tmp_path / "job.json").write_text(json.dumps({"path": sys.path}))
+    parents = iter([4711, 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    monkeypatch.setattr(host, "die_with_parent", lambda: None)
+    with pytest.raises(SystemExit, match="1"):
+        rank_main.main(tmp_path)
+
+
 def wordless(comm):
     class Wordless(Exception):
         def __str__(self):
@@ -378,25 +390,53 @@ except ValueError as error:
 """
 
 
-def torchrun(folder, ranks, port):
-    """How torchrun, told a port as it is across hosts, ends with the script in the folder."""
+def torchrun(folder, ranks, port, *nodes):
+    """A torchrun with the script in the folder, told a port as it is across hosts."""
     where = [f"--nproc-per-node={ranks}", "--master-addr=127.0.0.1", f"--master-port={port}", f"--log-dir={folder}"]
-    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=1", *where, folder / "script.py"]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    command = [sys.executable, "-m", "torch.distributed.run", *(nodes or ["--nnodes=1"]), *where, folder / "script.py"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
+
+
+def said(run):
+    """What a torchrun has said when it has ended: its output, and its errors."""
+    try:
+        return run.communicate(timeout=50)
+    finally:
+        host.end(lambda: [*host.descendants(run.pid), run.pid])
 
 
 @processes
 def test_a_script_under_torchrun_has_the_same_communicator(tmp_path):
     """And the port that its user has named is the one that is used."""
     (tmp_path / "script.py").write_text(SCRIPT)
+    port = free_port()
+    out, err = said(torchrun(tmp_path, 2, port))
+    check_script(out, err, [0, 1], port)
+
+
+@processes
+def test_torchruns_on_several_nodes_make_one_world(tmp_path):
+    """As on two hosts, by torchrun's own options: one for each node, both told where the first one is."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    port = free_port()
+    runs = [torchrun(tmp_path, 1, port, "--nnodes=2", f"--node-rank={node}") for node in (0, 1)]
+    for node, run in enumerate(runs):
+        check_script(*said(run), [node], port)
+
+
+def free_port():
     with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    run = torchrun(tmp_path, 2, port)
-    lines = sorted(line for line in run.stdout.splitlines() if line.startswith("rank"))
-    assert [line[:21] for line in lines] == ["rank 0 of 2 3.0 gloo ", "rank 1 of 2 3.0 gloo "], run.stderr
+        return probe.getsockname()[1]
+
+
+def check_script(out, err, ranks, port):
+    """What these ranks, of two, say in SCRIPT."""
+    lines = sorted(line for line in out.splitlines() if line.startswith("rank"))
+    assert [line[:21] for line in lines] == [f"rank {rank} of 2 3.0 gloo " for rank in ranks], err
     assert all("torch.distributed is initialised already; try: world() once" in line for line in lines)
     assert all(line.endswith(f" on {port}") for line in lines)
-    assert run.stdout.splitlines().count("left, still initialised: False, gloo: False") == 2
+    assert out.splitlines().count("left, still initialised: False, gloo: False") == len(ranks)
 
 
 @processes
@@ -406,7 +446,8 @@ def test_a_port_that_is_taken_is_named(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         run = torchrun(tmp_path, 1, port)
-    assert run.returncode == 1 and f"port: {port}" in run.stderr and run.stdout == ""
+        out, err = said(run)
+    assert run.returncode == 1 and f"port: {port}" in err and out == ""
 
 
 # Bad input
