@@ -8,7 +8,8 @@ accuracy |     .--'' quorum        a line is [(time, value), ...]; a dashed leve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
 
 from lt_core.base.errors import UserError
 from lt_core.views.curves import NAME, apart
@@ -49,20 +50,29 @@ def courses(
     y: str,
     between: tuple[float, float] | None = None,
     exact: bool = True,
+    log_x: bool = False,
+    log_y: bool = False,
 ) -> Figure:
     """The picture of up to six lines. x, y: what the axes show.  between: where the y axis begins and ends.
 
     exact: whether the numbers come from no clock of this machine, so that its words are compared between two runs.
-    Errors: no line, more than six, a line without a point.
+    log_x, log_y: a logarithmic axis, of decades. Errors: no line, more than six, a line without a point, one that is
+    not above 0 on a logarithmic axis.
     """
     if not 1 <= len(lines) <= len(LOOKS):
         raise UserError("lines that can be told apart", f"{len(lines)} lines", f"1 to {len(LOOKS)}")
     if empty := [name for name, line in lines.items() if not line]:
         raise UserError(f"{empty[0]} has no point", expected="at least one (time, value)")
-    fig = _named(_draw(lines), lines, between)
-    fig.update_yaxes(showgrid=True, title_text=y, range=list(between) if between else None)
+    xs, ys = ([point[k] for line in lines.values() for point in line] for k in (0, 1))
+    for name, values, log in ((x, xs, log_x), (y, ys, log_y)):
+        if log and min(values) <= 0:
+            raise UserError(f"{name} has no place on a logarithmic axis", min(values), "numbers above 0")
+    fig = _named(_draw(lines), lines, between, log_x, log_y)
+    fig.update_yaxes(title_text=y, **_axis(ys, log_y), showgrid=True)
+    fig.update_yaxes(range=[_at(v, log_y) for v in between] if between else None)
     starts, ends = zip(*((line[0][0], line[-1][0]) for line in lines.values()))
-    fig.update_xaxes(title_text=x, range=[min(starts), max(ends)])  # the names stand beside the axes
+    fig.update_xaxes(title_text=x, **_axis(xs, log_x))
+    fig.update_xaxes(range=[_at(min(starts), log_x), _at(max(ends), log_x)])  # the names stand beside the axes
     said = " ".join(_words(name, line, between) for name, line in lines.items())
     first = f"{title}. {y[0].upper()}{y[1:]} against {x}."
     rows = (
@@ -72,11 +82,26 @@ def courses(
     return Figure(titled(fig, title, under), f"{first} {said}" if exact else first, "" if exact else said, rows)
 
 
-def _ends(lines: Mapping[str, Line], between: tuple[float, float] | None) -> dict[str, float]:
+def _at(value: float, log: bool) -> float:
+    """Where plotly has a value: on a logarithmic axis at its logarithm."""
+    return log10(value) if log else value
+
+
+def _axis(values: Sequence[float], log: bool) -> dict[str, Any]:
+    """A logarithmic axis has a tick a decade; of others plotly takes care."""
+    if not log:
+        return {}
+    ticks = [10.0**k for k in range(floor(log10(min(values))), ceil(log10(max(values))) + 1)]
+    texts = [f"{v:,.0f}" if v >= 1 else f"{v:g}" for v in ticks]
+    return {"type": "log", "tickvals": ticks, "ticktext": texts, "minor_ticks": ""}
+
+
+def _ends(lines: Mapping[str, Line], between: tuple[float, float] | None, log: bool) -> dict[str, float]:
     """At which height each name stands: its line's end, moved until none covers another."""
     values = [v for line in lines.values() for _, v in line]
-    low, high = between or (min(values), max(values))
-    return apart({name: min(max(line[-1][1], low), high) for name, line in lines.items()}, high - low)
+    low, high = (_at(v, log) for v in between or (min(values), max(values)))
+    ends = {name: _at(line[-1][1], log) for name, line in lines.items()}
+    return apart({name: min(max(end, low), high) for name, end in ends.items()}, high - low)
 
 
 def _draw(lines: Mapping[str, Line]) -> go.Figure:
@@ -89,15 +114,17 @@ def _draw(lines: Mapping[str, Line]) -> go.Figure:
     return fig
 
 
-def _named(fig: go.Figure, lines: Mapping[str, Line], between: tuple[float, float] | None) -> go.Figure:
+def _named(
+    fig: go.Figure, lines: Mapping[str, Line], between: tuple[float, float] | None, log_x: bool, log_y: bool
+) -> go.Figure:
     """Up to four names stand beside the axes, at the lines' ends; more are a legend, which shows the dashes."""
     if len(lines) > AT_END:
         fig.update_layout(showlegend=True, margin_b=BOTTOM + ROW)
         return sized(fig, CURVES + ROW)
-    heights, right = _ends(lines, between), max(line[-1][0] for line in lines.values())
+    heights, right = _ends(lines, between, log_y), max(line[-1][0] for line in lines.values())
     for (name, line), (_, text, _) in zip(lines.items(), LOOKS):
         x = line[-1][0] if line[-1][0] < EARLY * right else right
-        place = {"x": x, "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
+        place = {"x": _at(x, log_x), "y": heights[name], "xanchor": "left", "xshift": 6, "showarrow": False}
         fig.add_annotation(text=escaped(name), font={"size": 13, "color": text}, **place)
     fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
     return sized(fig, CURVES)

@@ -45,6 +45,20 @@ def test_more_than_four_lines_have_a_legend_which_shows_their_dashes():
     assert figure.layout.height > chart().figure.layout.height
 
 
+def test_logarithmic_axes_have_a_tick_a_decade_and_names_at_the_ends_of_their_lines():
+    layout = chart({"a": [(1, 0.5), (1000, 200)]}, log_x=True, log_y=True).figure.layout
+    assert layout.xaxis.type == layout.yaxis.type == "log" and list(layout.xaxis.range) == [0, 3]
+    assert layout.xaxis.ticktext == ("1", "10", "100", "1,000") and layout.yaxis.ticktext[0] == "0.1"
+    (name,) = layout.annotations
+    assert (name.x, round(10**name.y)) == (3, 200)
+
+
+def test_a_zero_has_no_place_on_a_logarithmic_axis():
+    with pytest.raises(UserError) as caught:
+        chart(log_x=True)
+    assert str(caught.value) == "emulated seconds has no place on a logarithmic axis; got 0; expected numbers above 0"
+
+
 def test_words_and_table():
     figure = chart()
     assert figure.words == (
