@@ -30,7 +30,9 @@ from lt_core.compression import (
     Packed,
     PowerSGD,
     TernGrad,
+    Threshold,
     TopK,
+    deep_gradient_compression,
 )
 from lt_core.data_parallel.replicate import bucketed
 from lt_core.models.chain import WIDE, chain
@@ -48,6 +50,9 @@ COMPRESSORS: dict[str, Callable[[], Reducer]] = {
     "QSGD 1 level, Elias": lambda: QSGD(1, code=Elias()),
     "QSGD 7 levels, 4 bits": lambda: QSGD(7, code=Packed()),
     "top-k 1 %": lambda: ErrorFeedback(TopK(0.01)),
+    # no memory: the same gradient again and again piles up in it, as those of a training do not
+    "threshold, about 1 %": lambda: Threshold(0.025),
+    "DGC 1 %": lambda: deep_gradient_compression(0.01),
     "coarse 10 %": lambda: ErrorFeedback(Coarse(0.1)),
     "PowerSGD rank 2": lambda: ErrorFeedback(PowerSGD(2)),
     "GradZip rank 2": lambda: ErrorFeedback(GradZip(2)),
