@@ -258,6 +258,28 @@ def test_a_fork_of_a_rank_is_no_rank(fails):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == fails
 
 
+ENDS = """
+import atexit, threading, time
+from lt_core.comm import rank_main
+
+def late():
+    time.sleep(0.1)
+    print("the thread")
+
+atexit.register(print, "at exit")
+threading.Thread(target=late).start()
+print("the function", end=", ")
+rank_main._end()
+print("never")
+"""
+
+
+def test_a_rank_ends_as_a_script_does():
+    """Threads first, then what was to be done at exit; all of it is printed."""
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the function, the thread\nat exit\n", "")
+
+
 def test_a_rank_whose_parent_died_before_it_was_bound_to_it_ends(tmp_path, monkeypatch):
     """The kernel ends a process with the parent that it has when it asks; one that is gone by then ends nobody."""
     (tmp_path / "job.json").write_text(json.dumps({"path": sys.path}))
