@@ -110,28 +110,34 @@ class Checked(Verbs):
         return self._agree(calls.text(verb, *args))
 
     def _agree(self, text: str) -> Where:
-        say = partial(self._said.call, text)
-        return self._where(text, self._when(say, lambda: self._where(text, self._said.begun + 1)))
-
-    def _match(self, sends: Ends, receives: Ends) -> Where:
-        text = calls.exchange([self._members[p] for _, p in sends], [self._members[p] for _, p in receives])
-        say = partial(self._said.put, sends, receives)
-        return self._where(text, 0, self._when(say, lambda: self._where(text, 0, self._said.taken(sends, receives))))
-
-    def _when(self, say: Callable[[], Found | None], where: Callable[[], Where]) -> Found:
-        """What `say` gives, once we are not too far ahead of the others to say it."""
         try:
-            found = say()
-            if found is None:
-                with self._place.page.inside(where()):
-                    found = until(say, lambda: self.ended)
+            number = self._said.call(text)
+            if number is None:
+                number = self._held(partial(self._said.call, text), self._where(text, self._said.begun + 1))
         except Mismatch as error:
             self.abort(str(error))
             raise
-        return found
+        return self._where(text, number)
+
+    def _match(self, sends: Ends, receives: Ends) -> Where:
+        text = calls.exchange([self._members[p] for _, p in sends], [self._members[p] for _, p in receives])
+        try:
+            ends = self._said.put(sends, receives)
+            if ends is None:
+                older = self._said.taken(sends, receives)
+                ends = self._held(partial(self._said.put, sends, receives), self._where(text, 0, older))
+        except Mismatch as error:
+            self.abort(str(error))
+            raise
+        return self._where(text, 0, ends)
+
+    def _held(self, say: Callable[[], Found | None], where: Where) -> Found:
+        """What `say` gives, once we are not too far ahead of the others to say it."""
+        with self._place.page.inside(where):
+            return until(say, lambda: self.ended)
 
     def _where(self, text: str, number: int, ends: Sequence[End] = ()) -> Where:
-        open_ends = tuple((end.kind, end.peer, end.number) for end in ends)
+        open_ends = tuple([(end.kind, end.peer, end.number) for end in ends]) if ends else ()
         return Where(self._name, self._members, number, self._line(), now(), text, open_ends)
 
     def _line(self) -> int:
