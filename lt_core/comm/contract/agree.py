@@ -106,12 +106,11 @@ class Messages:
         for end in ends:
             if pages.ends(1 - end.kind, end.peer, pages.rank) < end.number:
                 found[end.peer] = found.get(end.peer, 0) | (TO_SEND if end.kind == SENT else OTHER)
-            elif pages.shape(1 - end.kind, end.peer, pages.rank, end.number) not in (None, end.shape):
-                raise self._unlike(end)
+            elif (other := pages.shape(1 - end.kind, end.peer, pages.rank, end.number)) not in (None, end.shape):
+                raise self._unlike(end, other or 0)
         return found
 
-    def _unlike(self, end: End) -> Mismatch:
-        other = self._pages.shape(1 - end.kind, end.peer, self._pages.rank, end.number) or 0
+    def _unlike(self, end: End, other: int) -> Mismatch:
         ends = [(self._pages.rank, end.shape), (end.peer, other)]
         (sender, sent), (receiver, wanted) = ends if end.kind == SENT else ends[::-1]
         return Mismatch(

@@ -25,6 +25,7 @@ SENT, WANTED = 0, 1  # the two kinds of ends
 WAIT, ALONE, AGREED, LOOKS, BEGUN = range(5)
 CALLS = 64  # of how many collectives a page has records: so far may a rank run ahead of the slowest
 SIZES = 64  # of how many messages, for each link and direction
+_LAP, _LAPS = 48, 2**15  # a message's record says in its upper bits how often its place was used before
 _CALL, _TEXT = 256, 1024
 _HEAD = 5
 _BODY = struct.Struct("<IqI")  # checksum of the rest; number; hash of the whole text
@@ -79,15 +80,14 @@ class Pages:
         """Note one more message of ours; `shape` stands for its size and dtype. Returns its number, from 1 on."""
         at = self._ends_at(kind, self.rank, peer)
         number = self._words[at] + 1
-        self._words[at + 1 + number % SIZES] = shape
+        self._words[at + 1 + number % SIZES] = _lap(number) | shape
         self._words[at] = number
         return number
 
     def shape(self, kind: int, rank: int, peer: int, number: int) -> int | None:
         """The shape of a rank's message `number`, or None where it is not known any more."""
-        at = self._ends_at(kind, rank, peer)
-        shape = self._words[at + 1 + number % SIZES]
-        return shape if self._words[at] < number + SIZES else None
+        word = self._words[self._ends_at(kind, rank, peer) + 1 + number % SIZES]
+        return word - _lap(number) if word >> _LAP == _lap(number) >> _LAP else None
 
     def waits(self, rank: int, peer: int) -> int:
         """Whether a rank waits for `peer`: 0 no, 1 to send to it, 2 for anything else."""
@@ -147,6 +147,11 @@ class Pages:
 def pages_bytes(size: int) -> int:
     """Bytes of all pages of a group of `size`."""
     return 64 + size * _page_bytes(size)
+
+
+def _lap(number: int) -> int:
+    """So that one look at one word tells a message's record from a later one in its place."""
+    return number // SIZES % _LAPS << _LAP
 
 
 def _page_bytes(size: int) -> int:

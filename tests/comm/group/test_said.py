@@ -1,5 +1,6 @@
 """Every mismatch is caught however far ahead a rank is: no record is lost before it was compared. Without processes."""
 
+import mmap
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from queue import SimpleQueue
@@ -9,7 +10,7 @@ import torch
 
 from lt_core.base.errors import Aborted, Mismatch
 from lt_core.base.traffic import Traffic
-from lt_core.comm.contract.pages import CALLS, SIZES
+from lt_core.comm.contract.pages import CALLS, SENT, SIZES, Pages, pages_bytes
 from lt_core.comm.group.checked import Checked, Place
 
 WITHIN_S = 20
@@ -130,3 +131,36 @@ def test_a_batch_of_more_messages_than_places_does_not_wait_for_itself(pair, poo
     pool.submit(wants, slow, SIZES + 9, x).result(WITHIN_S)
     with pytest.raises(Mismatch):
         sends(fast, 1, x), wants(slow, 1, torch.ones(3))
+
+
+class Stops(Exception):
+    """Between two of its writes."""
+
+
+def test_a_record_half_replaced_is_not_taken_for_the_older_message_s():
+    """A page is read while its rank writes: it has given the place away, and its count does not say so yet."""
+    memory = mmap.mmap(-1, pages_bytes(2))
+    mine, theirs = Pages(memory, 2, 0), Pages(memory, 2, 1)
+    for number in range(1, SIZES + 1):
+        theirs.add_end(SENT, 0, 16 * number)
+    assert mine.shape(SENT, 1, 0, 1) == 16 and mine.shape(SENT, 1, 0, SIZES) == 16 * SIZES
+
+    class Once:
+        """Its words, of which one more can be written."""
+
+        def __init__(self, words):
+            self.words, self.left = words, 1
+
+        def __getitem__(self, at):
+            return self.words[at]
+
+        def __setitem__(self, at, value):
+            if not self.left:
+                raise Stops
+            self.words[at], self.left = value, 0
+
+    theirs._words = Once(theirs._words)
+    with pytest.raises(Stops):
+        theirs.add_end(SENT, 0, 16 * 1000)
+    assert mine.ends(SENT, 1, 0) == SIZES
+    assert mine.shape(SENT, 1, 0, 1) is None and mine.shape(SENT, 1, 0, 2) == 32
