@@ -65,8 +65,12 @@ magics.load()
 # Two cores cannot show what four GPUs do, so the device is *emulated*:
 # a block takes 5 ms forward and 10 ms backward, and waits so long. The
 # gradients are real, and so are the messages, on a wire shaped as the
-# office's (1 Gbit/s, 0.1 ms). A block has 302 x 302 weights, which a
-# ring of four carries in **5 ms**.
+# office's (1 Gbit/s, 0.1 ms). A block has 302 x 302 weights. How long
+# does a ring of four carry them?
+
+# %% tags=["run"]
+block_ms = 1000 * ring.law_seconds(4, 4 * 302 * 302, OFFICE)
+print(f"a block's gradient on the wire, by law: {block_ms:.2f} ms")
 
 
 # %% tags=["setup"]
@@ -101,13 +105,14 @@ class Block(torch.nn.Linear):
 def one_step(comm, way, tries=6, pace=1):
     """This rank's trace of the shortest step of some."""
     blocks = [Block(pace) for _ in range(8)]
-    model, steps = torch.nn.Sequential(*blocks), []
+    model, steps = torch.nn.Sequential(*blocks).to(comm.device), []
     trace = Trace("step", backend=comm.backend)
     replica = way(model, comm, trace)
     for _ in range(tries):
         trace.spans = []
         model.zero_grad()
-        model(torch.ones(1, 302)).sum().backward()
+        x = torch.ones(1, 302, device=comm.device)
+        model(x).sum().backward()
         replica.sync()
         steps.append(Trace("step", trace.spans, backend=comm.backend))
     replica.close()
@@ -151,10 +156,11 @@ print("a step each way:", *runs)
 # ## See it: the tail
 #
 # Rank 0's two lanes, *compute* and *out* (its wire), and below them the
-# same step with messages beside the backward. **Look at the right end of
-# the lower wire**: one message begins when the backward is over. It is
-# the first block's, which is computed last, and has nothing left to hide
-# behind. That is the *tail*.
+# same step with messages beside the backward. A message is light blue:
+# the legend calls it a *collective*, since all ranks take part. **Look at
+# the right end of the lower wire**: one message begins when the backward
+# is over. It is the first block's, which is computed last, and has
+# nothing left to hide behind. That is the *tail*.
 
 
 # %% tags=["see"]
@@ -166,13 +172,19 @@ def alone(name):
 
 title = "Seven messages hide, the last one cannot"
 under = "emulated device, 4 ranks, shaped wire: office"
-show(gantt(alone("after"), alone("beside"), title=title, under=under))
+look = {"title": title, "under": under}
+chart = gantt(alone("after"), alone("beside"), **look)
+tail = {"text": "the tail", "xanchor": "left", "showarrow": False}
+tail["x"] = 1000 * alone("beside").makespan_s()  # where it ends, in ms
+tail["y"] = chart.figure.layout.yaxis.tickvals[-1]  # in the last lane
+chart.figure.add_annotation(tail)
+show(chart)
 
 # %% [markdown] tags=["see"]
-# The three witnesses of both steps. For the simulation a step is a
-# schedule: blocks to compute, and a ring for each. The measured bars are
-# longer, since **a sleeping process wakes up late**, and one message more
-# asks who has which gradients.
+# The three witnesses of both steps, on the emulated device and its shaped
+# wire. For the simulation a step is a schedule: blocks to compute, and a
+# ring for each. The measured bars are longer, since **a sleeping process
+# wakes up late**, and one message more asks who has which gradients.
 
 # %% tags=["see"]
 back, wire = [0.010] * 8, [ring.law_seconds(4, 4 * 302**2, OFFICE)] * 8
@@ -187,8 +199,9 @@ for name, law, plan in zip(("after", "beside"), laws, plans):
     said = simulate.simulate(plan, priced).makespan_s()
     took = alone(name).makespan_s()
     seconds[name] = Three(law(0.040, back, wire), said, took)
-title = "The law of a step, and what four processes took"
-show(witnesses(seconds, title=title, under=under, unit="s"))
+title = "Beside the backward: 125 ms by law, not 160"
+told = "measured on 4 processes over " + runs[0]["after"].backend
+show(witnesses(seconds, title=title, under=told, unit="s"))
 
 # %% tags=["reveal"]
 reveal(
@@ -226,8 +239,10 @@ print(f"by law, beside: {7 / 8:.0%}")
 # %% [markdown] tags=["explain"]
 # ## Why
 #
-# Bucket *k* cannot leave before the backward has come to it, nor before
-# the buckets ahead of it are through.
+# What travels in one message is a *bucket*; so far a block's gradient.
+# Bucket 0 is the last block's, which is ready first. Bucket *k* cannot
+# leave before the backward has come to it, nor before the buckets ahead
+# of it are through.
 #
 # > **Law.** step = forward + the largest, over all *k*, of
 # > **backward of buckets 0 to k + wire of buckets k to the last.**
@@ -298,9 +313,9 @@ reveal(
 )
 
 # %% [markdown] tags=["see"]
-# So put many in one message, a *bucket*? **Then the first gradient waits
-# for the last one of its bucket**, and the tail grows. How large should
-# a bucket be? First run it: parameters of `pocket`'s sizes, a backward
+# So put many tensors in one bucket? **Then the first gradient waits for
+# the last one of its bucket**, and the tail grows. How large should a
+# bucket be? First run it: parameters of `pocket`'s sizes, a backward
 # emulated in 100 ms, and the kitchen's wire. This takes 5 s.
 
 
@@ -317,17 +332,17 @@ class Piece(torch.autograd.Function):
     def backward(ctx, grad):
         if ctx.share_s > 1e-4:  # shorter sleeps are never on time
             sleep(ctx.share_s)
-        return grad, torch.ones(ctx.shape), None
+        return grad, torch.ones(ctx.shape, device=grad.device), None
 
 
 # %% tags=["setup"]
 def bucket_step(comm, sizes, nbytes):
     """Seconds from the backward's start to the last mean."""
     params = [torch.nn.Parameter(torch.zeros(n)) for n in sizes]
-    model, took = torch.nn.ParameterList(params), []
+    model, took = torch.nn.ParameterList(params).to(comm.device), []
     replica = dp.overlapped.replicate(model, comm, bucket_bytes=nbytes)
     for _ in range(3):
-        x = torch.zeros(1, requires_grad=True)
+        x = torch.zeros(1, requires_grad=True, device=comm.device)
         for p in params:
             x = Piece.apply(x, p, 0.100 * p.numel() / sum(sizes))
         comm.barrier()
@@ -348,7 +363,9 @@ print("measured", len(ran), "sizes of buckets")
 # %% [markdown] tags=["see"]
 # Lines are laws, dots are your runs on the kitchen's wire. **Look for the
 # lowest point of the upper line**, a diamond, and on which side of it you
-# would rather err. On the two faster wires all messages hide behind
+# would rather err. From 4 to 64 kB that line is flat: whatever you ask
+# for, a bucket holds one matrix of `pocket` (16 to 66 kB) and the small
+# tensors beside it. On the two faster wires all messages hide behind
 # 100 ms of backward, and only one large bucket leaves a tail.
 
 
@@ -380,7 +397,7 @@ show(curves(lines, at={"kitchen": best}, dots=dots, **look))
 # %% [markdown] tags=["explore"]
 # **Hunt:** find a wire and a number of ranks for which one bucket with
 # everything in it (1,682 kB) is the fastest, and some for which buckets
-# of 2 kB are. What of the wire decides, its latency or its bandwidth?
+# of 2 kB are. *Raise the ranks alone: bytes hardly grow, rounds do.*
 
 
 # %% tags=["setup"]
@@ -392,7 +409,7 @@ def build(ranks, wire, backward_ms):
         beside[n] = step_s(n, wire, ranks, backward_s)
         after[n] = backward_s
     best = min(choices, key=beside.get)
-    title = f"The fastest buckets have {best // 1000:,} kB"
+    title = f"Buckets of {best // 1000:,} kB are the fastest"
     under = f"pocket, {ranks} ranks, {wire}, {backward_ms} ms backward"
     both, x = {"step": beside, "backward": after}, "bytes of a bucket"
     at = {"step": best}
@@ -410,6 +427,11 @@ explore(
     backward_ms=[10, 30, 100],
 )
 
+# %% [markdown] tags=["explain"]
+# While the wire keeps up with the backward only the tail counts, and
+# small buckets have the shortest. Once **rounds times latency** outgrow
+# the backward, few large ones win.
+
 # %% [markdown] tags=["breath"]
 # **Where are you?** Latency wants few messages, the tail wants small
 # ones, and a law says where they meet. Next: is it still the training
@@ -419,14 +441,22 @@ explore(
 # ## Run it: the same training?
 #
 # Three steps of an MLP in double precision: four ranks with 32 samples
-# each, and one process with all 128. **Which badge do you expect?**
+# each, and one process with all 128. **Which badge do you expect**, of
+# [lab 00](00_start_here.ipynb)'s: ≡, ≈ or ≠?
 
 
 # %% tags=["setup"]
-def trained(comm, rank, size):
-    """An MLP after three steps on this rank's share of 128."""
-    x = torch.arange(8192.0).double().sin().view(128, 64)[rank::size]
-    model = chain.chain(dtype=torch.float64, seed=rank)
+def share(rank, size):
+    """This rank's part of 128 samples."""
+    x = torch.arange(128 * 64.0, dtype=torch.float64).sin()
+    return x.view(128, 64)[rank::size]
+
+
+# %% tags=["setup"]
+def trained(comm, rank, size, device="cpu"):
+    """An MLP after three steps on this rank's share."""
+    x = share(rank, size).to(device)
+    model = chain.chain(dtype=torch.float64, seed=rank).to(device)
     replica = dp.bucketed.replicate(model, comm) if comm else None
     before = comm.traffic.copy() if comm else None
     for _ in range(3):
@@ -441,8 +471,8 @@ def trained(comm, rank, size):
 
 
 # %% tags=["run"]
-# %%torchrun --in trained --out models,sent
-models, sent = trained(comm, rank, comm.size)
+# %%torchrun --in trained,share --out models,sent
+models, sent = trained(comm, rank, comm.size, comm.device)
 print("three steps, from rank 0's weights:", len(models), "tensors")
 
 # %% tags=["see"]
@@ -519,10 +549,12 @@ def slowest(jitter, sick):
     law = [
         (n, max(least, 1 + jitter * (n - 1) / (n + 1))) for n in counts
     ]
-    said = f"A thousand ranks take {law[-1][1]:.2f} s"
-    title = f"{said}, sixty-four {law[6][1]:.2f} s"
+    more = law[-1][1] / law[6][1] - 1
+    title = f"1,000 ranks wait {more:.1%} longer than 64"
+    if sick:
+        title = "One sick rank: a step takes 10 s, however many ranks"
     under = f"the slowest of N on average, jitter {jitter:.0%}, by law"
-    look = {"x": "ranks", "y": "seconds of a step"}
+    look = {"x": "ranks", "y": "seconds of a step", "log_x": True}
     return courses({"step": law}, title=title, under=under, **look)
 
 
@@ -530,12 +562,17 @@ def slowest(jitter, sick):
 usual = {"jitter": 0.1, "sick": False}
 explore(slowest, usual, jitter=[0.05, 0.1, 0.3], sick=bool)
 
+# %% tags=["explain"]
+for n in (2, 8, 64, 1000):
+    mean_s = 1 + 0.1 * (n - 1) / (n + 1)
+    print(f"the slowest of {n:5,}: {mean_s:.4f} s on average")
+
 # %% [markdown] tags=["explain"]
-# **Jitter saturates, sickness does not.** The slowest of N takes 1.033,
-# 1.078, 1.097 and 1.0998 s on average for N = 2, 8, 64 and 1,000, and
-# never more than 1.1: a thousand ranks wait hardly longer than
-# sixty-four. But one rank that is ten times slower makes every step ten
-# times longer, for all of them. Lab 22 asks what may be done about that.
+# **Jitter saturates, sickness does not.** With a jitter of 10 % nobody
+# takes more than 1.1 s, and of 64 ranks one comes near it in each step:
+# a thousand wait hardly longer. But one rank that is ten times slower
+# makes every step ten times longer, for all of them. Lab 22 asks what
+# may be done about that.
 
 # %% [markdown] tags=["break"]
 # ## Break it
@@ -548,8 +585,9 @@ explore(slowest, usual, jitter=[0.05, 0.1, 0.3], sick=bool)
 
 # %% tags=["break"]
 # %%torchrun --in chain
-model = chain.chain([4, 8, 1], seed=rank)
-x, losses = torch.ones(8, 4) * torch.arange(1.0, 9)[:, None] / 8, []
+model = chain.chain([4, 8, 1], seed=rank).to(comm.device)
+x = (torch.arange(1.0, 9)[:, None] / 8).expand(8, 4).to(comm.device)
+losses = []
 for _ in range(4):
     model.zero_grad()
     loss = ((model(x) - 1) ** 2).mean()
@@ -563,13 +601,14 @@ print(f"loss {losses[0]:.2f} to {losses[-1]:.2f}, weights {mark:.4f}")
 
 # %% [markdown] tags=["break"]
 # *A layer that rank 1 did not use.* Its gradient is None there, so rank 1
-# sends one message less. The others wait for it. After 2 s you are told
+# sends one message less. The others wait for it. At once you are told
 # **who waits in which all-reduce**, and that is all a hang ever tells:
 # which parameter it was, you have to know.
 
 # %% tags=["break", "raises-exception"]
-# %%torchrun --timeout 2
-layers = [torch.ones(2, requires_grad=True) for _ in range(3)]
+# %%torchrun
+how = {"requires_grad": True, "device": comm.device}
+layers = [torch.ones(2, **how) for _ in range(3)]
 used = layers[:2] if rank == 1 else layers
 sum(layer.sum() for layer in used).backward()
 for layer in layers:
@@ -606,7 +645,8 @@ def average_gradients(model, comm, bucket_bytes):
     """Every .grad becomes the mean; None where nobody has one."""
     ### BEGIN SOLUTION
     params = list(model.parameters())[::-1]
-    used = torch.tensor([p.grad is not None for p in params]).long()
+    mine = [int(p.grad is not None) for p in params]
+    used = torch.tensor(mine, device=comm.device)
     comm.all_reduce(used)
     filling, full = {}, []
     for p in (p for p, n in zip(params, used.tolist()) if n):
@@ -721,15 +761,14 @@ check("21.pick", pick)
 # ## Take it with you
 #
 # The whole of it in one cell, with no class of anybody's. `--save` writes
-# it as a script. With buckets, a GPT and text to read it is
-# `labs/scripts/ddp.py`, which also takes a model of yours
-# (`--model mine.py:make`).
+# it as a script. `labs/scripts/ddp.py` is the same with buckets, a GPT
+# and text, and also takes a model of yours (`--model mine.py:make`).
 
 # %% tags=["out"]
 # %%torchrun --save ddp.py --out weights
 torch.manual_seed(0)
-model = torch.nn.Linear(4, 2)
-data = torch.arange(64.0).view(16, 4) / 64
+model = torch.nn.Linear(4, 2).to(comm.device)
+data = torch.arange(64.0, device=comm.device).view(16, 4) / 64
 for _ in range(10):
     model.zero_grad()
     mine = data[rank :: comm.size]
@@ -759,8 +798,8 @@ printed[0]
 # ranks, 1.5 times. Sameness: the same bits on all ranks, and the same as
 # one process but for rounding.
 #
-# *Going on? `%torchrun stop` in a cell ends these ranks: the next lab
-# starts its own.*
+# Next: [lab 22](22_asynchrony.ipynb). Must all wait for one? It starts
+# ranks of its own, so end these first: `%torchrun stop`.
 
 # %% tags=["breath"]
 bill("data parallelism", lab="21", traffic=sent, badge=badge, steps=3)
