@@ -1,6 +1,7 @@
 """pytest -p tests.report --report FILE: seconds by test, counts, and skips, as JSON for `tests.run_all`.
 
-With --quick, tests that start processes, a browser or a GPU are left out; the fixture `ranks` marks itself.
+With --quick, tests that start processes, a browser or a GPU are left out (the fixture `ranks` marks itself), and what
+the full round has beyond it: tests on more than 4 threads as ranks, and what is marked `full`.
 """
 
 import gc
@@ -10,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-SLOW = ("processes", "browser", "gpu")
+SLOW = ("processes", "browser", "gpu", "full")
+QUICK_RANKS = 4
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--report", type=Path, help="write seconds, counts and skips to this JSON file")
-    parser.addoption("--quick", action="store_true", help="leave out what starts processes")
+    parser.addoption("--quick", action="store_true", help="leave out what starts processes, and what is large")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,8 +38,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Whether it is marked so, or asks for the fixture `processes`."""
-    return any(map(item.get_closest_marker, SLOW)) or "processes" in getattr(item, "fixturenames", ())
+    """Whether it is marked so, asks for the fixture `processes`, or has a `size` of `ranks` of the full round alone."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    large = "ranks" in params and isinstance(params.get("size"), int) and params["size"] > QUICK_RANKS
+    return large or any(map(item.get_closest_marker, SLOW)) or "processes" in getattr(item, "fixturenames", ())
 
 
 class Report:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.run_all import (
-    APART,
+    BROWSER,
     Part,
     Result,
     by_place,
@@ -75,10 +75,9 @@ def test_every_test_stands_in_one_part():
         parts = [part for lanes in rounds for lane in lanes for part in lane if part.reports]
         named = [word for part in parts for word in part.arguments if word.startswith("tests/")]
         assert all((ROOT / place).exists() for place in named) and len(named) == len(set(named))
-        assert set(APART) - set(named) <= {"tests/browser"}
-        assert [f"--ignore={place}" for place in APART] == [
-            word for part in parts for word in part.arguments if word.startswith("--ignore")
-        ]
+        (rest,) = [part for part in parts if part.arguments[-1] == "tests"]
+        ignored = {word.removeprefix("--ignore=") for word in rest.arguments if word.startswith("--ignore=")}
+        assert ignored == {*named, BROWSER}
 
 
 TESTS = """
@@ -93,6 +92,12 @@ def test_starts_processes(): assert True
 def test_asks_for_processes(processes): assert True
 @pytest.fixture
 def processes(): return None
+@pytest.mark.parametrize("size", [2, pytest.param(7, marks=pytest.mark.full)])
+def test_sizes(size): assert True
+@pytest.fixture(params=["threads"])
+def ranks(): return None
+@pytest.mark.parametrize("size", [4, 5])
+def test_ranks(ranks, size): assert True
 """
 
 
@@ -107,14 +112,15 @@ def report(folder, *options):
 @pytest.mark.processes
 def test_the_report_counts_outcomes_and_names_why_a_test_was_skipped(tmp_path):
     found = report(tmp_path)
-    assert found["counts"] == {"passed": 3, "failed": 1, "skipped": 2}
+    assert found["counts"] == {"passed": 7, "failed": 1, "skipped": 2}
     assert {name.split("::")[1]: why for name, why in found["skips"].items()} == {
         "test_skips": "no card",
         "test_hides": "known",
     }
-    assert len(found["seconds"]) == 6
+    assert len(found["seconds"]) == 10
 
 
 @pytest.mark.processes
-def test_the_quick_round_leaves_out_what_starts_processes(tmp_path):
-    assert not [name for name in report(tmp_path, "--quick")["seconds"] if "processes" in name]
+def test_the_quick_round_leaves_out_what_starts_processes_and_what_is_of_the_full_round(tmp_path):
+    names = {name.split("::")[1] for name in report(tmp_path, "--quick")["seconds"]}
+    assert names == {"test_passes", "test_fails", "test_skips", "test_hides", "test_sizes[2]", "test_ranks[threads-4]"}

@@ -102,6 +102,7 @@ def test_where_torch_comes_later_it_is_watched_from_then_on(begun, monkeypatch):
     assert f"`{begun.__name__}" not in watch.by and "by line" in watch.by
 
 
+@pytest.mark.processes
 def test_launch_works_and_names_the_import_once(tmp_path):
     """The import comes after lt_core's and is the first to import torch."""
     (tmp_path / "outer_cuda.py").write_text("import inner_cuda\n")

@@ -160,7 +160,7 @@ def renewed(reducer, make):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.full)])
 def test_counted_bytes_are_the_law_s(ranks, case, size):
     group, dtype = ranks(size), torch.float64 if size == 3 else torch.float32
     reports = group.run(reduced, case.make, dtype)

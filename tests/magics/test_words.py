@@ -43,7 +43,7 @@ def test_many_lines_leave_the_first_and_the_last():
     assert shown[MOST_LINES - LAST].startswith("... 49,000 lines are not shown (")
 
 
-@pytest.mark.parametrize("length", [3_000, 60_000, 10_000_000])
+@pytest.mark.parametrize("length", [3_000, 60_000, pytest.param(10_000_000, marks=pytest.mark.full)])
 def test_long_lines_are_bounded_too(length):
     lines = [f"rank {number}: {'x' * length}" for number in range(100)]
     shown = bounded(lines)
