@@ -28,8 +28,8 @@ import torch
 from lt_core import magics
 from lt_core.base import Op, Trace
 from lt_core.comm import launch, served
-from lt_core.data import digits as images
-from lt_core.data_parallel import enact, hogwild, local_sgd, partial
+from lt_core.data import digits as scans
+from lt_core.data_parallel import hogwild, local_sgd, partial
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel import stale_synchronous, staleness
 from lt_core.data_parallel.partial import averaging, p_reduce
@@ -49,7 +49,7 @@ magics.load()
 
 
 # %% tags=["setup"]
-learn, held = images.digits()
+learn, held = scans.digits()
 
 
 def net():
@@ -81,17 +81,20 @@ def loss(model, worker, clock):
 one_slow = speeds.Speeds([1, 1, 1, 10])
 policy = ps.ParameterServer(4, ps.Synchronous(4))
 waiting = drive.drive(policy, one_slow, until_s=40)
-print(f"{policy.version} updates in 40 s")
+print(f"{policy.version} updates of 4 gradients in 40 s")
 
 # %% [markdown] tags=["see"]
-# A bar is a gradient: `2F2` was made of version 2 of the weights, and is
-# the worker's gradient 2, counted from 0. Ranks 0 to 3 are the workers,
-# rank 4 is the server. **Look how little of three lanes is blue.**
+# A bar is a gradient (the legend's *forward* stands for all of it, its
+# backward, too): `2F2` was made of version 2 of the weights, and is the
+# worker's gradient 2, counted from 0. Ranks 0 to 3 are the workers, rank
+# 4 is the server. **Look how little of three lanes is blue.**
 
 # %% tags=["see"]
 title = "Three workers wait for one: a round lasts 10 s"
+speed = "virtual clock; 1, 1, 1 and 10 s a gradient"
 how = {"streams": ["compute"], "waiting": True, "unit": "s"}
-show(gantt(simulate.simulate(waiting, one_slow), title=title, **how))
+how |= {"title": title, "under": f"{speed}; rank 4: the server"}
+show(gantt(simulate.simulate(waiting, one_slow), **how))
 
 # %% [markdown] tags=["predict"]
 # ## Predict it
@@ -112,7 +115,8 @@ predict(
 policy = ps.ParameterServer(4, ps.Asynchronous())
 equal = speeds.Speeds([1, 1, 1, 1])
 run = drive.drive(policy, equal, until_s=100)
-old = {use.stale for use in staleness.uses(run.lanes)[8:]}
+settled = staleness.uses(run.lanes)[8:]  # after the first few
+old = {use.stale for use in settled}
 print(f"{policy.version} updates in 100 s; updates old: {old}")
 
 # %% tags=["reveal"]
@@ -138,9 +142,10 @@ predict(
 # %% tags=["run"]
 policy = ps.ParameterServer(4, ps.Asynchronous())
 free = drive.drive(policy, one_slow, until_s=400)
-found = staleness.uses(free.lanes)[8:]
+found = staleness.uses(free.lanes)[8:]  # after the first few
 slow = {use.stale for use in found if use.rank == 3}
 fast = [use.stale for use in found if use.rank < 3]
+print(f"{policy.version:,} updates of one gradient in 400 s")
 print(f"slow: {slow} updates old")
 print(f"fast: {sum(fast) / len(fast):.2f}, {max(fast)} at most")
 
@@ -148,14 +153,17 @@ print(f"fast: {sum(fast) / len(fast):.2f}, {max(fast)} at most")
 # ## See it: the version strip
 #
 # One lane a worker. A bar goes **from the version that a gradient read
-# to the version that it made.** The number in it is its staleness.
-# Your guess is where the first long bar would end.
+# to the version that it made.** The number in it is its staleness, how
+# many others came in between: so a bar is one longer. The dashed line
+# is where the first long bar would end if your guess were right.
 
 # %% tags=["see"]
 strip = staleness.marked(simulate.simulate(free, one_slow))
 title = "The slow worker's gradient is 30 updates old, and is used"
-chart = version_strip(strip, title=title, versions=(0, 62))
-show(with_guess(chart, guess_of("22.slow"), axis="x"))
+look = {"title": title, "under": speed, "versions": (0, 62)}
+chart, guess = version_strip(strip, **look), guess_of("22.slow")
+end = None if guess is None else guess + 1
+show(with_guess(chart, end, "by your guess it ends at", axis="x"))
 
 # %% tags=["reveal"]
 reveal(
@@ -170,9 +178,9 @@ reveal(
 # > **Law.** While worker *r* computes one gradient, worker *q* brings
 # > **seconds(r) / seconds(q)** of them. Sum that over all others.
 #
-# 124 gradients in 40 s, where the synchronous run had 16. *No gradient
-# is lost or wasted.* Some are old, and old ones point the way from a
-# place that the weights have left.
+# 1,240 gradients in 400 s are 124 in 40 s, where the synchronous run had
+# 4 updates of 4. *No gradient is lost or wasted.* Some are old, and old
+# ones point the way from a place that the weights have left.
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** Nobody waits any more, and the price is staleness.
@@ -186,7 +194,8 @@ reveal(
 # A *referee* stays in this notebook; each rank asks it what to do next.
 # Gradients and weights cross between processes. Each device is emulated:
 # a second lasts 50 ms, rank 2 is ten times slower. Two runs, and two
-# more jobs for later, some 12 s in all.
+# more jobs for later: some 12 s in all, once the last of the next four
+# cells begins.
 
 
 # %% tags=["setup"]
@@ -208,19 +217,26 @@ def real_runs(comm, job, kind, first, second, groups):
     before, costs = comm.traffic.copy(), speeds.Speeds([1, 1, 10])
     run = ps.run(comm, job, kind, first, costs, 0.05)
     sent = comm.traffic - before
+    # the same once more, for its order
     again = ps.run(comm, job, kind, second, costs, 0.05)
+    # P-Reduce, which has no server, and Hogwild: both for later
     models = averaging.run(comm, job, groups, one_slow, 0.05)
     return run, again, sent, models.weights, no_lock(comm)
 
 
-# %% tags=["run"]
+# %% tags=["setup"]
+# what is trained, and how a server steps
 job = ps.Job(net, loss, lambda w: ps.SGD(w, 0.02))
 rule = ps.Asynchronous()
+# a policy a run: it decides who does what next
 policies = [ps.ParameterServer(3, rule, updates=60) for _ in "ab"]
-kind = ps.Kind.of(policies[0])
+kind = ps.Kind.of(policies[0])  # what a rank must know of it
 policies += [p_reduce.PartialReduce(4, 2, gradients=40)]
+# a referee a policy: it stays here, and writes down what happens
 asked = [referee.Referee(one, ps.never) for one in policies]
-wired = [served(one) for one in asked]
+wired = [served(one) for one in asked]  # ranks ask it by wire
+
+# %% tags=["run"]
 print("four processes start")
 ended = launch(real_runs, 4, job, kind, *wired, backend="gloo")
 *records, grouped = [one.schedule() for one in asked]
@@ -242,7 +258,7 @@ show(version_strip(real, title=title, under=under))
 # %% [markdown] tags=["see"]
 # Is such a run beyond all checking? The referee wrote down who did what
 # in which order. **Replay** that order here, in one process. *Say which
-# badge it will be*: ≡ same bits, ≈ nearly, or ≠ different on purpose.
+# of [lab 00](00_start_here.ipynb)'s badges it will be*: ≡, ≈ or ≠.
 
 # %% tags=["see"]
 replay = [ps.weights(ps.replayed(r, job, kind)) for r in records]
@@ -257,8 +273,9 @@ same = verify(ours[0], replay[0], after="60 asynchronous updates")
 # %% [markdown] tags=["see"]
 # Chance also decides who computes how many gradients. What each costs on
 # the wire is a law: **a gradient goes up, new weights come down.** Ten
-# numbers go up with it, which say whose parameters it is of. Bytes of
-# the first run, for each gradient: by law, on a virtual clock, counted.
+# numbers more go up: which of the net's ten tensors have a gradient.
+# Bytes of the first run, for each gradient: by law, on a virtual clock,
+# counted.
 
 
 # %% tags=["setup"]
@@ -293,7 +310,8 @@ lanes = "rank 0", "rank 1", "rank 2, slow", "rank 3, server"
 rows = {name: weighed(rank) for rank, name in enumerate(lanes)}
 assert all(row.agree() for row in rows.values())
 title = "A slow gradient takes as many bytes as a fast one"
-show(witnesses(rows, title=title, under="60 updates, 4 processes"))
+under = "measured on 4 processes over gloo, for each gradient"
+show(witnesses(rows, title=title, under=under))
 
 # %% [markdown] tags=["explain"]
 # Against synchronous training the weights differ, and should. What holds
@@ -343,12 +361,14 @@ def half_square(model, worker, clock):
 
 
 # %% tags=["setup"]
-def path(workers, step, seconds=60):
+def path(workers, step, seconds=60, momentum=0.0):
     """w over the seconds, N equal workers that do not wait."""
     policy = ps.ParameterServer(workers, ps.Asynchronous())
     clock = speeds.Speeds([1] * workers)
     plan = drive.drive(policy, clock, seconds)
-    job = ps.Job(Parabola, half_square, lambda w: ps.SGD(w, step))
+    job = ps.Job(
+        Parabola, half_square, lambda w: ps.SGD(w, step, momentum)
+    )
     w = [1.0]
 
     def note(action, servers):
@@ -379,8 +399,13 @@ reveal(
 
 # %% [markdown] tags=["explain"]
 # > **Law.** With staleness *τ* and curvature *L* a step is stable up to
-# > **2 sin(π / (4 τ + 2)) / L**: 2, 1, 0.618, 0.445 for τ = 0, 1, 2, 3.
-#
+# > **2 sin(π / (4 τ + 2)) / L**.
+
+# %% tags=["explain"]
+for age in range(4):
+    print(f"staleness {age}: {ps.law_stable_step(age):.3f}")
+
+# %% [markdown] tags=["explain"]
 # Old gradients act like momentum that nobody asked for: the weight runs
 # past its goal before it hears of it. So *τ* belongs to the step size.
 # One remedy is to let a gradient count 1 / τ (`Job(..., aware=True)`),
@@ -414,7 +439,8 @@ for s in (0, 1, 3, 10, float("inf")):
 # %% [markdown] tags=["run"]
 # **Partial rounds** do not wait for the last at all. Three ranks take
 # 10 s and one takes 100. *Say first:* how long is a round, if all must
-# come, and if three are enough? And what becomes of the late gradient?
+# come, and if three are enough? How many must come is the *quorum*. And
+# what becomes of the late gradient?
 #
 # | way | the late gradient | divided by |
 # |---|---|---:|
@@ -473,7 +499,7 @@ verify(models, after="the mean of all")
 # too, 60 steps each on 100,000 weights.
 
 # %% tags=["run"]
-print(f"writes lost, more than none: {ended[0][4] > 0}")
+print(f"writes were lost: {ended[0][4] > 0}")
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** A bound, a quorum, groups, no lock: four ways not to
@@ -575,13 +601,16 @@ lines = {
     "P-Reduce": in_pairs(),
     "local, H = 2": [(0.0, 0.1), *ways],
 }
-title = "Who waits for the slow worker learns ten times slower"
+title = "Who waits for the slow worker is left behind"
 axes = {"x": "seconds, virtual clock", "y": "accuracy", "exact": False}
-show(courses(lines, title=title, under="speeds 1, 1, 1, 10", **axes))
+show(courses(lines, title=title, under=speed, **axes))
 
 # %% [markdown] tags=["explain"]
 # *Local SGD* talks more rarely, and **waits as long**: each mean is one
 # of all. It helps against a slow wire, not against a slow rank.
+#
+# *Why do lines dip?* Their rates are close to the bound for this net:
+# with half of them they hardly do, and learn half as fast.
 #
 # *And if all ranks are alike?* Then synchronous wins on both axes:
 # nobody waits, nothing is old, and the run can be repeated.
@@ -620,28 +649,66 @@ some = [0, 1, 3, 10, 30, 70, 100]
 explore(gated, {"s": 70, "slow": 3}, s=some, slow=[10, 3, 1])
 
 # %% [markdown] tags=["explain"]
-# With s = 10 the fast line bends: from then on it runs beside the slow
-# one, ten clocks above. **A larger s puts that off, no more**: a run
-# twice as long asks for an s twice as large.
+# Set s = 10 and slow = 10 above, and the fast line bends: from then on it
+# runs beside the slow one, ten clocks above. **A larger s puts that off,
+# no more**: a run twice as long asks for an s twice as large.
+
+# %% [markdown] tags=["breath"]
+# **Where are you?** A bound does not help against who is slow for ever.
+# Next, two more sliders: whom to wait for, how rarely, and how far to
+# step.
 
 # %% [markdown] tags=["explore"]
-# **Hunt:** a step of 0.3 is fine for two workers. Keep it, add workers,
-# and find where it diverges. *N is part of the step size.*
+# **Hunt:** a quorum of Q of four goes past the slow one; Local SGD talks
+# every H steps only. *How slow must the wire be until H = 10 beats a
+# quorum of three?* `sum_s` is what a sum over all ranks takes.
+
+
+# %% tags=["setup"]
+def rarely(quorum, every, sum_s):
+    """Gradients that came in, over the seconds, by law."""
+    one_s = partial.law_round_s([1, 1, 1, 10], quorum) + sum_s
+    some_s = every * 10 + sum_s
+    ends = int(1000 / one_s) * quorum, int(1000 / some_s) * 4 * every
+    names = f"quorum {quorum}", f"local, H = {every}"
+    lines = {n: [(0, 0), (1000, end)] for n, end in zip(names, ends)}
+    title = f"Quorum {quorum}: {ends[0]:,} gradients"
+    title += f"; H = {every}: {ends[1]:,}"
+    under = f"by law; 1, 1, 1 and 10 s a gradient, {sum_s} s a sum"
+    axes = {"x": "seconds", "y": "gradients"}
+    return courses(lines, title=title, under=under, **axes)
 
 
 # %% tags=["explore"]
-def build(workers, step):
+some = {"quorum": [4, 3, 2], "every": [1, 2, 5, 10]}
+found = {"quorum": 3, "every": 10, "sum_s": 10}
+explore(rarely, found, **some, sum_s=[0, 1, 3, 10, 30])
+
+# %% [markdown] tags=["explore"]
+# **Hunt:** a step of 0.3 is fine for two workers. Keep it, add workers,
+# and find where it diverges: *N is part of the step size.* Then go back
+# to two, and give the server momentum.
+
+
+# %% tags=["setup"]
+def build(workers, step, momentum):
     """The weight's path, by replay on the virtual clock."""
-    top = ps.law_stable_step(workers - 1)
-    word = "stable" if step <= top else "diverges"
-    title = f"{workers} workers, step {step}: {word}, bound {top:.3g}"
-    lines = {f"{workers} workers": path(workers, step, 20)}
+    line = path(workers, step, 20, momentum)
+    end = max(abs(weight) for at_s, weight in line if at_s > 15)
+    word = "settles" if end < 1 else "does not settle"
+    title = f"{workers} workers, step {step}, momentum {momentum}"
+    title += f": {word} in 20 s"
+    bound = ps.law_stable_step(workers - 1)
+    under = f"virtual clock; bound without momentum {bound:.3g}"
     axes = {"x": "seconds", "y": "weight", "between": (-3, 3)}
-    return courses(lines, title=title, under="virtual clock", **axes)
+    lines = {f"{workers} workers": line}
+    return courses(lines, title=title, under=under, **axes)
 
 
-found = {"workers": 8, "step": 0.3}
-explore(build, found, workers=[2, 4, 8, 12], step=[0.3, 0.1, 0.5])
+# %% tags=["explore"]
+found = {"workers": 8, "step": 0.3, "momentum": 0}
+some = {"workers": [2, 4, 8, 12], "step": [0.3, 0.1, 0.5]}
+explore(build, found, **some, momentum=[0, 0.5, 0.9])
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** You know what each way promises. Next: a mistake
@@ -676,7 +743,7 @@ law = "applied = produced"
 verify(quiet, three, on_purpose=Purpose("eager rounds", law, met))
 
 # %% [markdown] tags=["yours"]
-# ## Yours
+# ## Yours: the gate, the round, the step
 #
 # **The gate.** `clocks[r]` is how many clocks worker *r* has finished.
 # May `rank` start its next one? The check also drives the four tables
@@ -758,30 +825,34 @@ check("22.step_for", step_for, launch=magics.launch)
 # gradients that you can repeat. `slow` is how slow rank 2 is.
 
 # %% tags=["out"]
-# %%torchrun -n 4 --save server.py --in ps,drive,speeds,enact,images,net
-slow, data = 10, images.digits()[0]
+# %%torchrun -n 4 --save server.py --in ps,drive,speeds,scans,net --out w
+slow, data = 10, scans.digits()[0]
 
 
 def turn(model, worker, clock):
     rows = (torch.arange(32) + 32 * clock) * 3 + worker
-    x, y = data.x[rows % 1536], data.y[rows % 1536]
+    x, y = (part[rows % 1536].to(comm.device) for part in data)
     return torch.nn.functional.cross_entropy(model(x), y)
 
 
 policy = ps.ParameterServer(3, ps.Asynchronous(), updates=60)
 plan = drive.drive(policy, speeds.Speeds([1, 1, slow]), 1e9)
 job = ps.Job(net, turn, lambda parts: ps.SGD(parts, rate=0.02))
-side = job.side(ps.Kind.of(policy), rank)
+side = job.side(ps.Kind.of(policy), rank, comm.device)
 for action in plan.lanes[rank]:
-    enact.OnRank(side, comm).run([action])
-print(f"|w| = {side.weights.norm():.3f}, {policy.version} updates")
+    lt.data_parallel.enact.OnRank(side, comm).run([action])
+w = f"|w| = {side.weights.norm():.3f}, {policy.version} updates"
+print(w)
 
 # %% [markdown] tags=["out"]
-# The script on four new processes, which takes some 8 s. The last line
-# is the server's: the same number?
+# 60 updates were asked, and 62 came: at the 60th two more gradients were
+# under way, and none is lost. Now the script on four new processes,
+# which takes some 8 s. Its last line is the server's. **If one number
+# differs, the cell fails.**
 
 # %% tags=["out"]
 printed = run_script("server.py", 4)
+assert printed == w
 printed[-1]
 
 # %% [markdown] tags=["breath"]
@@ -790,8 +861,8 @@ printed[-1]
 # Asynchrony takes no memory worth a line and no more computing. It pays
 # in **sameness**: other weights each time, and a smaller step.
 #
-# *Going on? `%torchrun stop` in a cell ends these ranks: the next lab
-# starts its own.*
+# Next: [lab 32](32_gradient_compression.ipynb). Or send less. It starts
+# ranks of its own, so end these first: `%torchrun stop`.
 
 # %% tags=["breath"]
 sent = ended[3][2]
