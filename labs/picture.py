@@ -17,7 +17,7 @@ from labs.source import LabError
 
 FIGURE, PICTURE, WIDGET = "application/vnd.plotly.v1+json", "image/png", "application/vnd.jupyter.widget-view+json"
 WIDTH, HEIGHT, COLOURS = 860, 380, 64
-SCALES = (2, 1.5, 1.25)  # the next one where pictures would make the notebook too large
+SCALES = (2, 1.5, 1.25, 1.1)  # the next one where pictures would make the notebook too large
 
 
 def chromium() -> str | None:

@@ -19,7 +19,7 @@
 # Yes. Bytes, messages, order, and mistakes are the same on both, to the
 # digit. **Seconds are not**, and each picture says whose seconds it shows.
 #
-# *Builds on PyTorch tensors alone. Takes 15 minutes, 4 ranks, 20 s of
+# *Builds on PyTorch tensors alone. Takes 20 minutes, 4 ranks, 20 s of
 # machine time.*
 #
 # *One core will do: the ranks take turns, and the seconds grow.*
@@ -35,11 +35,9 @@ import torch
 from lt_core import magics
 from lt_core.base import Span, Trace
 from lt_core.base.waits import waited_s, with_waits
-from lt_core.collectives import all_reduce, naive
+from lt_core.collectives import all_reduce, naive, simulated
 from lt_core.comm.clocks import gather_traces
 from lt_core.comm.here import here
-from lt_core.engine.costs import of_cluster
-from lt_core.engine.simulate import simulate
 from lt_core.teaching import banner, bill, check, predict
 from lt_core.teaching import reveal, run_script, verify
 from lt_core.views import Figure, Three, explore, gantt
@@ -67,10 +65,13 @@ print(f"I am rank {rank} of {comm.size}")
 
 # %% [markdown] tags=["run", "tour"]
 # They printed at the same time, in any order; you see them **sorted by
-# rank**. What do they stand on? Rank 0 sends messages to and fro with
-# each of the others and takes the time. `--out` brings variables back to
-# the notebook, as a list with one entry a rank; `--in` copies them the
-# other way.
+# rank**. What machine is below them? Rank 0 sends a message to each other
+# rank and back, and takes the time. `--out` brings variables back to the
+# notebook, as a list with one entry a rank; `--in` copies them the other
+# way.
+#
+# You will read what carries the messages: *gloo* is PyTorch's carrier
+# between CPUs, *NCCL* the one between GPUs.
 
 # %% tags=["run", "tour"]
 # %%torchrun --in here --out machine,backend
@@ -116,7 +117,7 @@ predict(
 
 # %% tags=["run", "tour"]
 # %%torchrun --out x
-x = torch.full((3,), rank + 1)
+x = torch.full((3,), rank + 1, device=comm.device)
 comm.all_reduce(x)
 x
 
@@ -149,8 +150,9 @@ predict(
 
 # %% [markdown] tags=["run", "tour"]
 # This is what each rank will do, with three readings of the clock noted
-# down. A *span* says what took time, on which rank, from when to when.
-# A *trace* is a list of spans. **It is all that a picture needs.**
+# down. The sleep stands for work, and is drawn as such. A *span* says what
+# took time, on which rank, from when to when. A *trace* is a list of
+# spans. **It is all that a picture needs.**
 
 
 # %% tags=["setup", "tour"]
@@ -212,8 +214,8 @@ reveal(
 # > **(p − 1) t** rank-seconds.
 #
 # With 4 ranks that is 3. With 1,000 ranks, one second of one of them
-# costs 999 rank-seconds: **16 minutes of a GPU.** Waiting grows with the
-# ranks. Most of this course is about that.
+# costs 999 rank-seconds: **almost 17 minutes of a GPU.** Waiting grows
+# with the ranks. Most of this course is about that.
 
 # %% [markdown] tags=["explore"]
 # Now you set who sleeps, and for how long; a simulation answers at once.
@@ -282,7 +284,7 @@ print(f"sent {sent.bytes:,} bytes, messages: {sent.messages}")
 # %% tags=["setup"]
 def three(rank):
     """Bytes that a rank sends: by law, simulation, measurement."""
-    plan = simulate(naive.schedule(4), of_cluster(machine[0], 2**18))
+    plan = simulated(naive.schedule(4), machine[0], 2**20)
     out = [s for s in plan.spans if s.stream == "out"]
     return Three(
         law=naive.law_bytes(4, 131_072, 8, rank),
@@ -295,13 +297,20 @@ def three(rank):
 rows = {f"rank {r}": three(r) for r in range(4)}
 assert all(row.agree() for row in rows.values())
 title = "Rank 0 sends three times as much as the others"
-under = "1 MiB summed through rank 0, 4 ranks, bytes sent"
+under = "1 MiB summed through rank 0, bytes sent, "
+under += f"measured on 4 processes over {backend[0]}"
 show(witnesses(rows, title=title, under=under))
 
 # %% [markdown] tags=["see"]
 # And is it the same sum everywhere? If two ranks differ in the last bit
 # today, they differ in the first digit next week. **So bits are compared,
-# not rounded numbers.** The line below is called the badge.
+# not rounded numbers.** The line below is called the badge, and there are
+# four:
+#
+# - ≡ the same bits;
+# - ≈ the same but for rounding;
+# - ≠ different on purpose;
+# - ✘ a mistake, which fails the cell.
 
 # %% tags=["see"]
 badge = verify(total)
@@ -328,14 +337,14 @@ comm.all_reduce(x)
 # %% tags=["break", "raises-exception"]
 # %%torchrun --timeout 5
 if rank != 3:
-    comm.all_reduce(torch.ones(3))
+    comm.all_reduce(torch.ones(3, device=comm.device))
 
 # %% [markdown] tags=["break"]
 # The ranks live on, and so do their variables.
 
 # %% tags=["break"]
 # %%torchrun
-y = torch.ones(3)
+y = torch.ones(3, device=comm.device)
 comm.all_reduce(y)
 y, "x" in globals()
 
@@ -406,6 +415,26 @@ def who_was_late(trace):
 # %% tags=["yours"]
 check("00.who_was_late", who_was_late)
 
+# %% [markdown] tags=["yours"]
+# **And decide.** One of *p* ranks comes `late_s` seconds late to a sum,
+# which then takes `sum_s` seconds on each of them. How many rank-seconds
+# are lost to waiting, and what costs more of them, so that you mend it
+# first: `"the late rank"` or `"the sum"`? Return the number and the
+# reason. (Hints: `hint("00.what_to_mend")`.)
+
+
+# %% tags=["yours"]
+def what_to_mend(p, late_s, sum_s):
+    """(rank-seconds of waiting, "the late rank" or "the sum")."""
+    ### BEGIN SOLUTION
+    waited = (p - 1) * late_s
+    return waited, "the late rank" if waited > p * sum_s else "the sum"
+    ### END SOLUTION
+
+
+# %% tags=["yours"]
+check("00.what_to_mend", what_to_mend)
+
 # %% [markdown] tags=["papers"]
 # **Not when.** To know how long a run takes on another machine, measure
 # there: nothing here says it. To know how many bytes it sends, in which
@@ -421,7 +450,7 @@ check("00.who_was_late", who_was_late)
 
 # %% tags=["out"]
 # %%torchrun --save hello_ranks.py
-x = torch.full((3,), rank + 1)
+x = torch.full((3,), rank + 1, device=comm.device)
 comm.all_reduce(x)
 print(x.tolist())
 
@@ -456,8 +485,9 @@ bill("sum through rank 0", lab="00", traffic=sent, badge=badge)
 # Two questions: "What changes if rank 0 is the late one?" (Nothing.) "What
 # if the sum itself were ten times faster?" (Nothing, either.)
 #
-# In a 45-minute slot skip the secret, and the second exercise. On a server
-# with one core a student four ranks run as they do on two, only later:
-# bytes, messages, orders and the waiting sum stay what they are.
+# In a 45-minute slot skip the secret and the second exercise. The third
+# is a good end: who would mend the network? On a server with one core a
+# student four ranks run as they do on two, only later: bytes, messages,
+# orders and the waiting sum stay what they are.
 #
 # </details>

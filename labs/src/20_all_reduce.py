@@ -280,8 +280,8 @@ rows = {
 }
 assert all(row.agree() for row in rows.values())
 title = "The star sends 3 n from one rank, the ring 1.5 n from each"
-over = f"measured on 4 processes over {star_trace[0].backend}"
-under8 = f"n = 8,192 bytes; {over}, the 8 are threads"
+ran_on = f"measured on 4 processes over {star_trace[0].backend}"
+under8 = f"n = 8,192 bytes; {ran_on}, the 8 are threads"
 chart = witnesses(rows, title=title, under=under8)
 show(with_guess(chart, guess_of("20.ring_bytes", times=8192)))
 
@@ -330,8 +330,8 @@ for way, trace in (naive, star_trace[0]), (ring, ring_trace[0]):
     row = Three(by_law, *ends)
     seconds[trace.name] = row
 title = "The law prices the wire, this machine adds the rest"
-both = f"1 MiB, shaped wire: kitchen; {over}"
-show(witnesses(seconds, title=title, under=both, unit="s"))
+where = f"1 MiB, shaped wire: kitchen; {ran_on}"
+show(witnesses(seconds, title=title, under=where, unit="s"))
 
 # %% [markdown] tags=["predict"]
 # ## Why, and when not
@@ -592,8 +592,8 @@ reveal(
     "20.crossing",
     crossing,
     why="3 rounds + 3 n = 14 rounds + 1.75 n, so n is 11 rounds / 1.25"
-    " = 1.1 ms / (1.25 x 8 ns) = 110,000 bytes. There both take as long,"
-    " so the ring wins from 110,001 on.",
+    " = 1.1 ms / (1.25 x 8 ns) = 110,000. There both take as long, so"
+    " the ring wins from 110,001 on.",
     usual='"a few kB": a round on Ethernet is worth 12,500 bytes.',
 )
 
@@ -744,7 +744,7 @@ print("ran", len(ran), "algorithms")
 # %% [markdown] tags=["see"]
 # Lines are laws, **dots are what you ran**, those of one size side by
 # side: they stand above, for waking a process up costs more than the
-# office's 0.1 ms. The broad grey band lies under the fastest, which is
+# office's 0.1 ms. The broad pale band lies under the fastest, which is
 # named above; where an upright line stands, it changes.
 
 

@@ -67,7 +67,7 @@ def class_chart(lines: Iterable[str]) -> Figure:
     rates = [wire.bytes_per_s for wire in wires]
     fig.update_yaxes(**_rates(*_decades(rates)), title_text="bandwidth", showgrid=True)
     fig.update_yaxes(range=[log10(min(rates)) - 0.2, log10(max(rates)) + 0.3])  # room for names above and below
-    title = "On the left small tensors are fast, high up large ones"
+    title = "Left: small tensors are fast. Up: large ones are"
     words = f"{title}. Latency against bandwidth, with rack, office and kitchen to compare with."
     who = " ".join(f"{_winner(machines, n)} wins a ring of {RANKS} at {bytes_text(n)}." for n in SIZES)
     under = f"links by ping-pong; a ring of {RANKS} waits 6 latencies and sends 1.5 n"

@@ -107,7 +107,7 @@ def _mark(fig: go.Figure, lines: Mapping[str, Line], stretches: Stretches, sizes
         x = [start, *(n for n in sizes if start < n < end), end]
         y = [between(lines[name], n) for n in x]
         band = {"mode": "lines", "line": {"color": INK, "width": 9}, "opacity": 0.18}
-        fig.add_scatter(x=x, y=y, hoverinfo="skip", showlegend=False, **band)
+        fig.add_scatter(x=x, y=y, hoverinfo="skip", name="the fastest", showlegend=k == 0, **band)
         if start > sizes[0]:
             fig.add_vline(x=start, line={"color": INK, "width": 1, "dash": "dot"})
         text = escaped(name if start == sizes[0] else f"{bytes_text(start)}: {name}")

@@ -53,6 +53,7 @@ def test_a_row_an_exercise_by_learner_and_lab(folder, asked):
         *(("alice", "20", name) for name in NAMES_20),
         ("bob", "00", "00.my_sum"),
         ("bob", "00", "00.who_was_late"),
+        ("bob", "00", "00.what_to_mend"),
         *(("bob", "20", name) for name in NAMES_20),
     ]
     first = rows(done)[0]
@@ -84,7 +85,7 @@ def test_everybody_gets_the_same_numbers_and_nobody_the_grader_s_secrets(folder,
 def test_options(folder, asked):
     done = called(folder, "--lab", "00", "--seed", 7, "--quick", "--limit", 3)
     assert done.exit_code == 0 and "20_all_reduce" not in done.stderr
-    ((path, name, seed, real, limits, _), _) = asked
+    (path, name, seed, real, limits, _), *_ = asked
     assert (path, name, seed, real) == (folder / "bob_00_start_here.ipynb", "00.my_sum", 7, False)
     assert limits.seconds == 3
 

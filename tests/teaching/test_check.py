@@ -134,7 +134,8 @@ def test_what_the_function_prints_is_kept_short_and_comes_after(capsys):
 
 def test_a_name_that_is_no_exercise():
     with pytest.raises(
-        UserError, match=r"no exercise of this name; got '20.x'; expected 00.my_sum, 00.who_was_late, 20.all"
+        UserError,
+        match=r"no exercise of this name; got '20.x'; expected 00.my_sum, 00.what_to_mend, 00.who_was_late, 20.all",
     ):
         check("20.x", reduce_scatter)
 
@@ -152,6 +153,7 @@ def test_every_exercise_says_how_it_is_called():
     assert {one.name: one.face for one in EXERCISES.values()} == {
         "00.my_sum": "my_sum(comm, x)",
         "00.who_was_late": "who_was_late(trace)",
+        "00.what_to_mend": "what_to_mend(p, late_s, sum_s)",
         "20.reduce_scatter": "reduce_scatter(comm, x)",
         "20.all_gather": "all_gather(comm, y)",
         "20.all_reduce": "all_reduce(comm, x)",

@@ -19,15 +19,16 @@ def chart(lines=None, fastest=FASTEST, dots=None):
 
 def test_each_law_has_its_colour_dash_and_place_in_the_legend():
     figure = chart().figure
-    shown = [t for t in figure.data if t.showlegend is not False]
+    *shown, band = [t for t in figure.data if t.showlegend is not False]
     assert [(t.name, t.line.dash) for t in shown] == [("ring", "solid"), ("doubling", "dash")]
     assert len({t.line.color for t in shown}) == 2
+    assert band.name == "the fastest"
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
 
 
 def test_no_two_of_eight_laws_look_alike_without_colour():
     lines = {str(k): {n: v * (k + 1) for n, v in RING.items()} for k in range(8)}
-    shown = [t for t in chart(lines, [(0, "0")]).figure.data if t.showlegend is not False]
+    *shown, _ = [t for t in chart(lines, [(0, "0")]).figure.data if t.showlegend is not False]
     assert len({t.line.dash for t in shown}) == 8
 
 

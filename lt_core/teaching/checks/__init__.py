@@ -8,7 +8,8 @@
 | report | from runs to lines |
 | tensors, counts | what exercises with tensors have in common: values, and what was sent |
 | fastest | what choices have in common |
-| start, start_answers, start_wrong | lab 00; right and wrong answers to it |
+| start, start_decide | lab 00; its decision |
+| start_answers, start_wrong | right and wrong answers to it |
 | ring, ring_halves | lab 20's ring; what its halves hold and send |
 | ring_answers, ring_wrong, ring_wrong_halves | right and wrong answers to it |
 | choice, choice_answers | lab 20's choice of an all-reduce; right and wrong answers to it |

@@ -1,7 +1,8 @@
-"""Lab 00: a sum made of messages through rank 0, and reading a trace.
+"""Lab 00: a sum made of messages through rank 0, reading a trace, and a decision.
 
 my_sum(comm, x) -> total            all ranks send to rank 0, which adds and sends the sum to all
 who_was_late(trace) -> (rank, s)    who came last to the all_reduce, and how long after the one before
+what_to_mend(p, late_s, sum_s)      see start_decide
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 
 from lt_core.base.records import Span
 from lt_core.base.trace import Trace
+from lt_core.teaching.checks import fastest, start_decide
 from lt_core.teaching.checks.counts import made_of_exchanges
 from lt_core.teaching.checks.exercise import Case, Exercise, Property, Run
 from lt_core.teaching.checks.tensors import equals, integers, no_tensor, returns_tensor, total, untouched
@@ -135,4 +137,5 @@ EXERCISES = (
         (),
         _read,
     ),
+    Exercise("00.what_to_mend", "what_to_mend(p, late_s, sum_s)", start_decide.PROPERTIES, (), fastest.asked),
 )

@@ -59,7 +59,21 @@ def who_waited_least(trace: Trace) -> tuple[int, float]:
     return rank, min(seconds for r, seconds in inside.items() if r != rank) - inside[rank]
 
 
+def what_to_mend(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
+    """What all wait against what all spend in the sum."""
+    waited_s = (p - 1) * late_s
+    return waited_s, "the late rank" if waited_s > p * sum_s else "the sum"
+
+
+def what_to_mend_rank_by_rank(p: int, late_s: float, sum_s: float) -> list[float | str]:
+    """Each rank's own, added up."""
+    waited_s = sum(late_s for rank in range(p) if rank != 0)
+    costs = {"the sum": sum(sum_s for _ in range(p)), "the late rank": waited_s}
+    return [waited_s, max(costs, key=costs.__getitem__)]
+
+
 RIGHT = {
     "00.my_sum": (my_sum, my_sum_at_once, my_sum_as_a_schedule),
     "00.who_was_late": (who_was_late, who_waited_least),
+    "00.what_to_mend": (what_to_mend, what_to_mend_rank_by_rank),
 }

@@ -8,7 +8,7 @@ from torch import Tensor
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
 from lt_core.teaching.checks.exercise import Answer
-from lt_core.teaching.checks.start_answers import my_sum, who_was_late
+from lt_core.teaching.checks.start_answers import my_sum, what_to_mend, who_was_late
 
 
 def only_rank_0(comm: Comm, x: Tensor) -> Tensor:
@@ -125,6 +125,31 @@ def only_the_rank(trace: Trace) -> int:
     return who_was_late(trace)[0]
 
 
+def on_the_clock(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
+    """One second has passed."""
+    return late_s, what_to_mend(p, late_s, sum_s)[1]
+
+
+def all_of_them_wait(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
+    """The late one, too."""
+    return p * late_s, what_to_mend(p, late_s, sum_s)[1]
+
+
+def always_the_late_rank(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
+    """Waiting is what the lab is about."""
+    return (p - 1) * late_s, "the late rank"
+
+
+def seconds_compared(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
+    """The longer time is the dearer one."""
+    return (p - 1) * late_s, "the late rank" if late_s > sum_s else "the sum"
+
+
+def no_reason(p: int, late_s: float, sum_s: float) -> float:
+    """Half of the answer."""
+    return (p - 1) * late_s
+
+
 WRONG: dict[str, tuple[Answer, ...]] = {
     "00.my_sum": (
         Answer("W1", "only rank 0 gets the sum", only_rank_0, "values on every rank", alone=True),
@@ -145,5 +170,12 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W9", "the longest work", longest_work, "whenever they began", alone=True),
         Answer("W10", "only the rank", only_the_rank, "two numbers", alone=True),
         Answer("W11", "after the first one", after_the_first, "by how much", alone=True),
+    ),
+    "00.what_to_mend": (
+        Answer("W12", "seconds on the clock", on_the_clock, "rank-seconds", alone=True),
+        Answer("W13", "all of them wait", all_of_them_wait, "rank-seconds", alone=True),
+        Answer("W14", "always the late rank", always_the_late_rank, "what costs more", alone=True),
+        Answer("W15", "seconds, not rank-seconds", seconds_compared, "two ranks", alone=True),
+        Answer("W16", "no reason", no_reason, "a number and a reason", alone=True),
     ),
 }
