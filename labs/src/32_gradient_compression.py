@@ -815,8 +815,8 @@ f"{printed[0]}; a dense ring sends {whole:,}"
 # waits is as large as the gradient), and in sameness: each step is
 # another one, and only the sum of all is the same.
 #
-# Here the labs that stand end; [the table](README.md) says what they are
-# part of. `%torchrun stop` in a cell ends these ranks.
+# This is the last lab that stands. Not yet done [lab 22](22_asynchrony.ipynb)?
+# It starts ranks of its own. `%torchrun stop` in a cell ends these.
 
 # %% tags=["breath"]
 cost = {"traffic": wired, "steps": 4, "badge": badge}
