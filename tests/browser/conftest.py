@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +27,14 @@ SHUT = "() => window.jupyterapp?.serviceManager.sessions.shutdownAll()"
 
 
 class Lab(NamedTuple):
-    """A running JupyterLab: where it listens, what opens it, the folder of its notebooks, and that of their ranks."""
+    """A running JupyterLab: where it listens, what opens it, the folder of its notebooks, and that of their ranks; when
+    it was asked for, on the monotonic clock."""
 
     url: str
     token: str
     folder: Path
     ranks: Path
+    begun_s: float
 
 
 class Browser(NamedTuple):
@@ -49,6 +52,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, chrome: Chrome) -> Iterator[La
     with tempfile.TemporaryDirectory(prefix="lt-", dir="/tmp") as runtime:  # short: sockets lie in it
         own = {f"JUPYTER_{name}_DIR": str(folder / name) for name in ("CONFIG", "DATA", "RUNTIME")}
         own |= {"JUPYTER_TOKEN": token, "IPYTHONDIR": str(folder / "ipython"), "XDG_RUNTIME_DIR": runtime}
+        begun_s = time.monotonic()
         server = started(
             [str(Path(sys.executable).with_name("ltlab")), "lab", f"--folder={folder}/my_labs", "--no-browser"],
             ["--ServerApp.port=0", "--LabApp.expose_app_in_browser=True", f"--LabApp.workspaces_dir={folder}/spaces"],
@@ -56,7 +60,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, chrome: Chrome) -> Iterator[La
             environment=os.environ | own,
         )
         try:
-            yield Lab(address(server), token, folder / "my_labs", Path(runtime, "lt_core"))
+            yield Lab(address(server), token, folder / "my_labs", Path(runtime, "lt_core"), begun_s)
         finally:
             end(server)
 

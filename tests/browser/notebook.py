@@ -19,7 +19,18 @@ ADD = """async source => {
 
 def run_all(page: Page) -> list[Any]:
     """Run all cells, and give the code cells with what they put out."""
-    page.evaluate(RUN_ALL)
+    begin_all(page)
+    return all_ran(page)
+
+
+def begin_all(page: Page) -> None:
+    """Run all cells without waiting for them."""
+    page.evaluate(f"() => {{ window.ran = ({RUN_ALL})(); }}")
+
+
+def all_ran(page: Page) -> list[Any]:
+    """Wait for what `begin_all` began, and give the code cells with what they put out."""
+    page.evaluate("window.ran")
     return codes(page)
 
 

@@ -1,9 +1,13 @@
-"""The tour holds what the labs have tagged for it, in their order, and stands by itself."""
+"""The tour holds what the labs have tagged for it, in their order, and stands by itself: it runs, nothing solved."""
+
+import tempfile
+from pathlib import Path
 
 import nbformat
+import pytest
 
-from labs.build import LABS, collected, tour_is_fresh
-from labs.rules import learner_faults
+from labs.build import LABS, collected, execute, tour_is_fresh
+from labs.rules import SHOWN, learner_faults
 from labs.source import read
 from labs.tour import chosen, lowered, tour
 
@@ -27,12 +31,25 @@ FRAME = """# %% [markdown] tags=["question", "tour"]
 """
 
 
-def test_it_is_collected_from_the_labs_as_they_are_and_runs_as_a_learner_gets_it():
+def test_it_is_collected_from_the_labs_as_they_are_and_comes_as_a_learner_gets_it():
     assert tour_is_fresh(LABS), "a lab's source changed: run make labs"
     book = nbformat.read(LABS / "tour.ipynb", as_version=4)
     nbformat.validate(book)
     assert list(learner_faults(book)) == []
     assert [cell.source for cell in book.cells] == [cell.source for cell in collected(LABS).cells]
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(120)
+def test_it_runs_to_its_end_as_a_learner_gets_it_and_leaves_no_ranks(monkeypatch):
+    with tempfile.TemporaryDirectory(prefix="lt-", dir="/tmp") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        book = execute(nbformat.read(LABS / "tour.ipynb", as_version=4))  # stops at a cell that raises
+        assert list(Path(runtime, "lt_core").iterdir()) == []
+    run = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert [cell.source for cell in run if SHOWN & set(cell.metadata.tags) and not cell.outputs] == []
+    told = "\n".join(output.get("data", {}).get("text/plain", "") for cell in run for output in cell.outputs)
+    assert "had [1, 2, 3, 4], got [1111, 2222, 3333, 4444]" in told
 
 
 def test_a_lab_gives_its_imports_and_its_tagged_cells_one_level_down(tmp_path):
