@@ -131,6 +131,39 @@ def test_each_exercise_has_a_checker_hints_and_a_way_to_them(name):
 
 
 @each_lab
+def test_each_chart_of_three_witnesses_says_on_what_was_measured(name):
+    """Below its title; what stands in braces there is known when it runs."""
+    said: dict[str, str] = {}
+    for cell in codes(BOOKS[name]):
+        tree = ast.parse(TransformerManager().transform_cell(cell.source))
+        for node in sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=variable)]):
+                    said[variable] = worded(node.value, said)
+                case ast.AugAssign(target=ast.Name(id=variable)):
+                    said[variable] = said.get(variable, "") + worded(node.value, said)
+                case ast.Call(func=ast.Name(id="witnesses")):
+                    (under,) = [worded(word.value, said) for word in node.keywords if word.arg == "under"]
+                    assert re.search(r"measured on \d (processes|threads)", under), f"{under!r}: {cell.source}"
+
+
+def worded(node, said):
+    """The text that an expression builds, as far as it is known; "" of what is no text."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=variable):
+            return said.get(variable, "")
+        case ast.FormattedValue(value=inside):
+            return worded(inside, said)
+        case ast.JoinedStr(values=parts):
+            return "".join(worded(part, said) for part in parts)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return worded(left, said) + worded(right, said)
+    return ""
+
+
+@each_lab
 def test_a_reader_gets_breath(name):
     """Between two cells of breath there are not more than eleven to run."""
     since, longest = 0, 0
