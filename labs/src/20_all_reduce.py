@@ -19,7 +19,7 @@
 # **Who is wasting ten seconds?**
 #
 # *Builds on [lab 00](00_start_here.ipynb): who comes early waits for who
-# comes last. Takes 75 minutes, 4 ranks, 45 s of machine time.*
+# comes last. Takes 75 minutes, 4 ranks, 35 s of machine time.*
 #
 # *35 minutes without the second half, which begins after your ring. Four
 # ranks run on one core too: only the seconds grow.*
