@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import marshal
+from types import CodeType
 
 
 def compiled(text: str, name: str) -> bytes:
@@ -12,15 +13,34 @@ def compiled(text: str, name: str) -> bytes:
     Errors: `SyntaxError`, before any rank has seen it.
     """
     try:
-        tree, last = ast.parse(text, name), None
-        final = tree.body[-1] if tree.body else None
-        if isinstance(final, ast.Expr) and not text.rstrip().endswith(";"):
-            last = compile(ast.Expression(final.value), name, "eval", dont_inherit=True)
-            tree.body.pop()
-        return marshal.dumps((compile(tree, name, "exec", dont_inherit=True), last))
+        return marshal.dumps(_by_line(text, name) or _by_tree(text, name))
     except SyntaxError as error:
         error.text = error.text or line_at(text, error.lineno or 0)  # Python looks for it in a file of that name
         raise
+
+
+def _by_line(text: str, name: str) -> tuple[CodeType, CodeType] | None:
+    """The parts of a usual cell, whose last line is the last expression: without a tree, which is most of the work.
+
+    A line that begins at the margin behind whole statements is a statement of its own.
+    """
+    head, _, line = text.rstrip("\n").rpartition("\n")
+    if line[:1].isspace() or "\r" in text:
+        return None
+    try:
+        last = compile("\n" * text.rstrip("\n").count("\n") + line, name, "eval", dont_inherit=True)
+        return compile(f"{head}\n", name, "exec", dont_inherit=True), last
+    except SyntaxError:
+        return None
+
+
+def _by_tree(text: str, name: str) -> tuple[CodeType, CodeType | None]:
+    tree, last = ast.parse(text, name), None
+    final = tree.body[-1] if tree.body else None
+    if isinstance(final, ast.Expr) and not text.rstrip().endswith(";"):
+        last = compile(ast.Expression(final.value), name, "eval", dont_inherit=True)
+        tree.body.pop()
+    return compile(tree, name, "exec", dont_inherit=True), last
 
 
 def call_at(text: str, line: int) -> str:
