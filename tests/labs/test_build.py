@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from labs.build import build, is_fresh, paths
-from labs.picture import camera, chromium, develop
+from labs.picture import SCALES, camera, chromium, develop
 from labs.rules import learner_faults, solution_faults
 from labs.source import LabError
 
@@ -125,7 +125,7 @@ def test_pictures_are_smaller_where_the_notebook_would_be_too_large():
     with camera():
         develop(book)
     shown, _ = book.cells[0].outputs
-    assert seen(shown).size == (1075, 250)  # at 1.25 of the page, after 2 and 1.5
+    assert seen(shown).size == (round(860 * SCALES[-1]), round(200 * SCALES[-1]))  # after all the larger ones
     assert sorted(shown.data) == ["image/png", "text/plain"]
 
 
