@@ -28,7 +28,7 @@ from lt_core.magics.torchrun import Torchrun
 
 BENCH, PEER = "magics", "ipyparallel"
 RANKS = (2, 4)
-ELEMENTS, ROUNDS, CELLS = 1024, 15, 20
+ELEMENTS, ROUNDS, CELLS = 1024, 41, 20
 SUM = f"x = torch.ones({ELEMENTS})\ncomm.all_reduce(x)\nfloat(x.sum())\n"
 ENGINE = """
 import torch
