@@ -15,6 +15,7 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | cuda | who has initialised CUDA in the launching process, where it does not belong | - |
 | control | an object of the launching process, called from its ranks | - |
 | processes, join, groups, all_here, meeting, begun | ranks are processes: gloo on CPUs, NCCL on GPUs | c10d |
+| small, sums | a small all-reduce over gloo in one round; sums in the order of ranks | - |
 | shared_memory | processes of one host that share memory, asked for by name | Rabenseifner 2004 |
 | laws, checks, calls, verbs, outside | what verbs cost and refuse, on every back end | Patarasuk and Yuan 2009 |
 | contract | a group held to what NCCL asks for, so that a CPU's tests find it | NCCL user guide |

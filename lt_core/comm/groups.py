@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import Store
 
-from lt_core.comm import host
+from lt_core.comm import host, small
 from lt_core.comm.all_here import all_here
 from lt_core.comm.meeting import Meeting
 
@@ -54,6 +54,12 @@ class Carrier(NamedTuple):
         for x, peer in sends:
             self.torch.send([_as_bytes(x)], peer, 0)
         return [self.torch._end_coalescing()]
+
+    def all_reduce(self, x: Tensor) -> Work:
+        """Post a sum."""
+        if self.backend == "gloo" and small.suits(self.torch.size(), x.nbytes):
+            return cast("Work", small.OneRound(self.torch, x))
+        return cast("Work", self.torch.allreduce([x]))
 
     def ended(self) -> str:
         """Why the group was ended, by whichever rank; nothing while it lives."""

@@ -166,7 +166,7 @@ class Processes:
     def _all_reduce(self, x: Tensor) -> Begun | OnGpu:
         checks.all_reduce(self, x)
         self._count("all_reduce", x.nbytes)
-        return self._collective("all_reduce", lambda: self._torch.allreduce([x]), x)
+        return self._collective("all_reduce", lambda: self._carrier.all_reduce(x), x)
 
     def _reduce_scatter(self, out: Tensor, x: Tensor) -> Begun | OnGpu:
         checks.reduce_scatter(self, out, x)

@@ -9,7 +9,6 @@ Every sum runs in the order of ranks, whatever the verb and the cut.
 | collectives | which way: in place, or over the stages | - |
 | in_place | each rank sums its chunk of all tensors where they lie, and writes it to all | Rabenseifner 2004 |
 | copied | part by part over the stages, one meeting a part | - |
-| sums | in the order of ranks, block by block | - |
 | links, messages | a ring of pieces for each direction of each pair; all moved by whoever waits | Lamport 1977 |
 | lane | what was begun, in its order | - |
 | phases, waits, ending | meeting by numbers: look, give way, sleep; deadlines, deaths, a fence | MPI |

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lt_core.base.units import bounds
 from lt_core.comm.shared_memory.phases import Phases
-from lt_core.comm.shared_memory.sums import add, blocks
+from lt_core.comm.sums import add, blocks
 
 
 def all_reduce(phases: Phases, views: Sequence[Tensor]) -> None:
