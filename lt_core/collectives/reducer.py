@@ -10,7 +10,7 @@ what the gradient became on the wire (`sent`), so that what was lost can be reme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple, Protocol, cast
 
@@ -101,6 +101,17 @@ def chosen(reducer: object) -> Reducer:
         got = f"the class {reducer.__name__}" if isinstance(reducer, type) else type(reducer).__name__
         raise UserError("this makes no mean of gradients", got, "a reducer", "TopK(0.01), with its arguments")
     return cast(Reducer, reducer)
+
+
+def memories(reducer: Reducer) -> set[str]:
+    """Under which names of its state a part of a gradient may wait for another step; none for most reducers."""
+    return {"residual", "waiting"} & set(reducer.state_dict())
+
+
+def undo(reducer: Reducer, names: Iterable[str]) -> None:
+    """The last step of these tensors is none, for a reducer that can undo it."""
+    if callable(undone := getattr(reducer, "undo", None)):
+        undone(names)
 
 
 def _by_dtype(grads: Mapping[str, Tensor]) -> list[list[str]]:

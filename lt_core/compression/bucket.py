@@ -7,14 +7,14 @@ Codes work in the widest dtype of the bucket, at least in 32 bits: a residual in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import torch
 from torch import Tensor
 
 from lt_core.base.errors import UserError
-from lt_core.collectives.reducer import Reducer, chosen
+from lt_core.collectives.reducer import Reducer, chosen, memories
 
 
 def flat(grads: Mapping[str, Tensor]) -> Tensor:
@@ -98,15 +98,9 @@ def settled(
     return given, {name: x - lost[name] if name in cut else x for name, x in sent.items()}
 
 
-def undo(inner: Reducer, names: Iterable[str]) -> None:
-    """The last step of these tensors is none, for a reducer that can undo it."""
-    if callable(undone := getattr(inner, "undo", None)):
-        undone(names)
-
-
 def forgetful(inner: Reducer) -> Reducer:
     """The reducer, if it keeps nothing of what it got. Errors: it does, and a second memory would send that twice."""
-    if kept := {"residual", "waiting"} & set(chosen(inner).state_dict()):
+    if kept := memories(chosen(inner)):
         raise UserError(
             "what waits would be remembered twice",
             f"{type(inner).__name__}, which keeps its {kept.pop()}",

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from lt_core.base.errors import UserError
 from lt_core.collectives.agreement import fractions, ordinary
-from lt_core.collectives.reducer import Reduced, Reducer
+from lt_core.collectives.reducer import Reduced, Reducer, undo
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, entries, finite, forgetful, settled, undo
+from lt_core.compression.bucket import Memory, entries, finite, forgetful, settled
 
 
 class ErrorFeedback:

@@ -33,11 +33,6 @@ class Landed(NamedTuple):
     nbytes: int
 
 
-def remembers(reducer: Reducer) -> bool:
-    """Whether a part of a gradient may wait in it for another step: its state has a place for that."""
-    return bool({"residual", "waiting"} & set(reducer.state_dict()))
-
-
 class Carrier(Protocol):
     """Begins buckets; what `begin` gives waits for the means."""
 

@@ -22,11 +22,11 @@ from torch.utils.hooks import RemovableHandle
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
-from lt_core.collectives.reducer import Reducer
+from lt_core.collectives.reducer import Reducer, memories, undo
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.bucketed import law_bytes, law_messages
 from lt_core.data_parallel.replicate.buckets import BUCKET_BYTES, in_backward_order
-from lt_core.data_parallel.replicate.carriers import Beside, Carrier, Summed, remembers
+from lt_core.data_parallel.replicate.carriers import Beside, Carrier, Summed
 from lt_core.data_parallel.replicate.flat import Bucket
 from lt_core.data_parallel.replicate.replica import Replica
 from lt_core.data_parallel.replicate.roll import Roll, call_roll
@@ -63,7 +63,7 @@ class Overlapped(Replica):
         super().__init__(model, comm, reducer, trace)
         self.bucket_bytes = bucket_bytes
         self._carrier: Carrier = Summed(comm) if reducer is None else Beside(comm, reducer)
-        self._remembers = remembers(self.reducer)
+        self._remembers = bool(memories(self.reducer))
         self._under_way = UnderWay(self._carrier)
         self._hooks: dict[str, RemovableHandle] = {}
         self._sparse: set[str] = set()  # known to be: they stand outside
@@ -151,9 +151,7 @@ class Overlapped(Replica):
 
     def _drop(self) -> None:
         """Nothing has come; and a reducer has not seen it, if it can undo a step."""
-        undo = getattr(self.reducer, "undo", None)
-        if undo is not None:
-            undo(self._under_way.reduced())
+        undo(self.reducer, self._under_way.reduced())
         self._under_way.clear()
         super().forget()
 
