@@ -23,6 +23,7 @@ from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate import naive
 from lt_core.data_parallel.replicate.buckets import BUCKET_BYTES, bucket_elements, in_backward_order
 from lt_core.data_parallel.replicate.replica import Replica
+from lt_core.data_parallel.replicate.roll import call_roll
 
 
 def replicate(
@@ -51,10 +52,10 @@ class Bucketed(Replica):
 
     def means(self, samples: float | None) -> None:
         """Make every `.grad` the mean of all ranks'."""
-        roll = self.roll(samples)
+        roll = call_roll(self.comm, self.parameters, samples)
         used = {name: self.parameters[name] for name in roll.dense}
-        for names in in_backward_order(used, self.bucket_bytes):
-            self.reduce(names, roll.scale)
+        with self.or_dropped():
+            self.means_of(roll, in_backward_order(used, self.bucket_bytes))
 
 
 def law_messages(size: int, elements: Sequence[int], itemsize: int, rank: int, bucket_bytes: int = BUCKET_BYTES) -> int:

@@ -19,6 +19,7 @@ from lt_core.collectives import ring
 from lt_core.collectives.reducer import Reducer
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.replica import Replica
+from lt_core.data_parallel.replicate.roll import call_roll
 
 
 def replicate(model: nn.Module, comm: Comm, reducer: Reducer | None = None, trace: Trace | None = None) -> Naive:
@@ -37,9 +38,9 @@ class Naive(Replica):
 
     def means(self, samples: float | None) -> None:
         """Make every `.grad` the mean of all ranks'."""
-        roll = self.roll(samples)
-        for name in roll.dense:
-            self.reduce([name], roll.scale)
+        roll = call_roll(self.comm, self.parameters, samples)
+        with self.or_dropped():
+            self.means_of(roll, ([name] for name in roll.dense))
 
 
 def law_messages(size: int, elements: Sequence[int], rank: int) -> int:

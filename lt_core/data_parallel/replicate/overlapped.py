@@ -13,8 +13,7 @@ Paper: Li and others 2020, "PyTorch Distributed", section 3.2.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from torch import nn
@@ -22,7 +21,7 @@ from torch.utils.hooks import RemovableHandle
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
-from lt_core.collectives.reducer import Reducer, memories, undo
+from lt_core.collectives.reducer import Reducer, memories
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.bucketed import law_bytes, law_messages
 from lt_core.data_parallel.replicate.buckets import BUCKET_BYTES, in_backward_order
@@ -72,14 +71,14 @@ class Overlapped(Replica):
 
     def means(self, samples: float | None) -> None:
         """Make every `.grad` the mean of all ranks'. Where the roll fails, what has landed stays for the next sync."""
-        with self._or_dropped():
+        with self.or_dropped():
             self._under_way.land()  # [3]
         late = [name for name, p in self.parameters.items() if p.grad is not None]
         used = {name for bucket in self._under_way.buckets for name in bucket.used}
         roll = call_roll(self.comm, self.parameters, samples, used, late)
         if samples is not None and self._remembers:  # after the roll, so that all ranks hear it
             raise _no_samples(self.reducer)
-        with self._or_dropped():
+        with self.or_dropped():
             self._show(roll)
         self._sparse |= set(roll.sparse)
         self._plan([name for name in roll.trains if name not in self._sparse])
@@ -89,9 +88,9 @@ class Overlapped(Replica):
 
         What a reducer has sent of its memory comes back to it, if it can undo a step. Errors: what it raised.
         """
-        with self._or_dropped():
+        with self.or_dropped():
             self._under_way.land()
-        self._drop()
+        self.drop()
 
     def close(self) -> None:
         """Take all hooks off and give the buckets' memory back; the gradients stay."""
@@ -135,32 +134,17 @@ class Overlapped(Replica):
         for bucket, (_, start_s, end_s, nbytes) in self._under_way.landed():
             if self.record:
                 self.record.travelled(list(bucket.parameters), start_s, end_s, nbytes)
-        self._mean_of_late(roll)
+        late = {name: self.parameters[name] for name in roll.late if name not in roll.sparse}
+        self.means_of(roll, in_backward_order(late, self.bucket_bytes))  # of what had missed its bucket, or has none
         for bucket, landed in self._under_way.landed():
             bucket.show(landed.means, roll)
         self._under_way.clear()
 
-    @contextmanager
-    def _or_dropped(self) -> Iterator[None]:
-        """Where this fails the step is forgotten, or its buckets would be summed again with the next."""
-        try:
-            yield
-        except Exception:
-            self._drop()
-            raise
-
-    def _drop(self) -> None:
+    def drop(self) -> None:
         """Nothing has come; and a reducer has not seen it, if it can undo a step."""
-        undo(self.reducer, self._under_way.reduced())
+        self._reduced |= self._under_way.reduced()
         self._under_way.clear()
-        super().forget()
-
-    def _mean_of_late(self, roll: Roll) -> None:
-        """What came when its bucket had left, or has none: a second mean, of these alone."""
-        self.mean_of_sparse(roll)
-        late = {name: self.parameters[name] for name in roll.late if name not in roll.sparse}
-        for names in in_backward_order(late, self.bucket_bytes):
-            self.reduce(names, roll.scale)
+        super().drop()
 
 
 def _no_samples(reducer: Reducer) -> UserError:

@@ -7,12 +7,13 @@
 The divisor. `sync()` takes the mean over ranks, right where each rank's loss is the mean of an equal share.
 `sync(samples=n)` takes the mean over samples, right for any shares, where each rank's loss is the *sum* over its n
 samples (since the last sync): all gradients are added up and divided by the samples of all ranks. A reducer gets them
-divided, for what waits in it is of this step, and so is the divisor; the sum of the exact mean is divided once.
+divided, for what waits in it is of this step, and so is the divisor (but for `overlapped`, whose buckets leave before
+it is known: their means are divided); the sum of the exact mean is divided once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -21,10 +22,10 @@ from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
-from lt_core.collectives.reducer import Mean, Reducer, chosen
+from lt_core.collectives.reducer import Mean, Reducer, chosen, undo
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.record import Record
-from lt_core.data_parallel.replicate.roll import Roll, call_roll, how_many
+from lt_core.data_parallel.replicate.roll import Roll, how_many
 from lt_core.data_parallel.replicate.sparse import mean as sparse_mean
 from lt_core.data_parallel.replicate.start import broadcast, start_alike
 
@@ -41,6 +42,7 @@ class Replica:
         self._known = set(map(id, self.parameters.values()))
         self.record = Record(trace, comm.rank, model) if trace is not None else None
         self.alone = False
+        self._reduced: set[str] = set()  # whose mean the reducer has made in a sync that is not over
 
     def sync(self, samples: float | None = None) -> None:
         """After the backward: every `.grad` becomes the mean of all ranks'; None where no rank used the parameter.
@@ -48,7 +50,9 @@ class Replica:
         samples: of how many samples this rank's loss was the sum; None where it was a mean over an equal share. A rank
         that has nothing left to learn from takes part with `sync(samples=0)`, without a backward.
         Errors: within `no_sync`; samples that are no number, or given on some ranks only; a parameter that is frozen on
-        some ranks only, or that came after the model was replicated; those of the reducer and of the communicator.
+        some ranks only, or that came after the model was replicated: after these `sync` may be called again. Those of
+        the reducer and of the communicator: after these the step is dropped, as `forget` does it, and what a reducer
+        had sent of its memory comes back to it, if it can undo a step.
         """
         if self.alone:
             raise UserError("sync within no_sync", attempt="leave the window before the last backward of the step")
@@ -82,11 +86,27 @@ class Replica:
         """Make every `.grad` the mean of all ranks'."""
         raise NotImplementedError
 
-    def roll(self, samples: float | None) -> Roll:
-        """Who used what, and the means of those that are sparse."""
-        roll = call_roll(self.comm, self.parameters, samples)
+    def means_of(self, roll: Roll, buckets: Iterable[list[str]]) -> None:
+        """The means of what is sparse, then of each bucket."""
         self.mean_of_sparse(roll)
-        return roll
+        for names in buckets:
+            self.reduce(names, roll.scale)
+
+    @contextmanager
+    def or_dropped(self) -> Iterator[None]:
+        """Where this fails the step is dropped: some means stood beside gradients, and would be summed once more."""
+        try:
+            yield
+        except Exception:
+            self.drop()
+            raise
+        self._reduced.clear()
+
+    def drop(self) -> None:
+        """Nothing has come; and a reducer has not seen it, if it can undo a step."""
+        undo(self.reducer, self._reduced)
+        self._reduced.clear()
+        Replica.forget(self)
 
     def reduce(self, names: list[str], scale: float) -> None:
         """The mean of one bucket, through the reducer, into `.grad`."""
@@ -94,6 +114,7 @@ class Replica:
         grads = {name: _times(self.grad(name), before) for name in names}
         start_s, sent_before = perf_counter(), self.comm.traffic.bytes
         means = self.reducer.reduce(grads, self.comm).mean
+        self._reduced.update(names)
         if self.record:
             self.record.travelled(names, start_s, perf_counter(), self.comm.traffic.bytes - sent_before)
         for name in names:

@@ -122,10 +122,12 @@ def fails_and_forgets(replica):
     return [*fails(replica), *forgets(replica)]
 
 
+@pytest.mark.parametrize("way", [bucketed, overlapped])
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("skip", [forgets, fails, fails_and_forgets])
-def test_a_step_that_is_dropped_takes_nothing_of_what_waits(memory, skip):
-    """What a bucket had sent of its memory was lost; and what a reducer had raised once was raised for ever."""
+def test_a_step_that_is_dropped_takes_nothing_of_what_waits(way, memory, skip):
+    """What a bucket had sent of its memory was lost; and what a reducer had raised once was raised for ever. Beside
+    gradients stood the means of buckets that came before."""
 
     def of(inner):
         return lambda: MEMORIES[memory](inner())
@@ -133,7 +135,7 @@ def test_a_step_that_is_dropped_takes_nothing_of_what_waits(memory, skip):
     failing = skip is not forgets
     without = threads.run(skipping, 2, (bucketed, of(lambda: TopK(0.25)), None), 20)
     inner = (lambda: FailsOnce(TopK(0.25), 4)) if failing else (lambda: TopK(0.25))  # the second bucket of step 1
-    for (found, waits), (right, same) in zip(threads.run(skipping, 2, (overlapped, of(inner), skip), 20), without):
+    for (found, waits), (right, same) in zip(threads.run(skipping, 2, (way, of(inner), skip), 20), without):
         assert [one for one in found if one in ("failed", "forgotten")] == {
             forgets: ["forgotten"],
             fails: ["failed"],
@@ -142,6 +144,32 @@ def test_a_step_that_is_dropped_takes_nothing_of_what_waits(memory, skip):
         assert [None, None] in found  # the step that was dropped
         assert [one for one in found if one not in ("failed", "forgotten", [None, None])] == right
         assert waits == same and any(any(map(any, x)) for x in waits.values())
+
+
+def failing_once(comm, replicate):
+    """Two layers of samples that are summed; the reducer raises for the second, and the backward is run anew."""
+    model = two_layers()
+    replica = replicate(model, comm, FailsOnce(Mean(), 2))
+    backward(model, comm, 0)
+    with pytest.raises(FloatingPointError, match="no mean today"):
+        replica.sync(samples=4)
+    left = grads(model)
+    backward(model, comm, 0)
+    replica.sync(samples=4)
+    replica.close()
+    return left, grads(model)
+
+
+def in_buckets_of_a_layer(model, comm, reducer):
+    return bucketed.replicate(model, comm, reducer, bucket_bytes=32)
+
+
+@pytest.mark.parametrize("replicate", [naive.replicate, in_buckets_of_a_layer])
+def test_where_a_reducer_fails_nothing_is_left_to_be_summed_again(replicate):
+    """The first layer had its mean already: the next backward was added to it, and all that summed once more."""
+    right = threads.run(with_a_mistake, 2, (naive.replicate, None), 20)[0][0]
+    halved = [[[x / 2 for x in row] for row in g] for g in right]  # 4 samples, not 2
+    assert threads.run(failing_once, 2, (replicate,), 20) == [([None, None], halved)] * 2
 
 
 def samples_beside_the_backward(comm, reducer):
