@@ -29,6 +29,11 @@ def wide(grads: Mapping[str, Tensor]) -> torch.dtype:
     return reduce(torch.promote_types, (x.dtype for x in grads.values()), torch.float32)
 
 
+def names_of(grads: object) -> set[str]:
+    """The names of a bucket; none of what is no bucket, which is then refused."""
+    return set(grads) if isinstance(grads, Mapping) else set()
+
+
 def pieces(flat: Tensor, grads: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The flat tensor cut and shaped as the bucket, each piece of the dtype it has there."""
     cut = flat.split_with_sizes([x.numel() for x in grads.values()]) if grads else ()

@@ -25,7 +25,7 @@ from lt_core.base.errors import UserError
 from lt_core.collectives.agreement import fractions, ordinary
 from lt_core.collectives.reducer import Reduced, Reducer, undo
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, entries, finite, forgetful, settled
+from lt_core.compression.bucket import Memory, entries, finite, forgetful, names_of, settled
 from lt_core.compression.ratio import Ratio, part
 from lt_core.compression.top_k import TopK
 
@@ -78,10 +78,10 @@ class MomentumCorrection:
         Where a mean is not finite, velocity and sum of the whole bucket stay as they were, on every rank; of other
         buckets of that step, see `undo`. Errors: a shape that changed, and the inner reducer's.
         """
+        for name in names_of(grads):
+            self._before.pop(name, None)  # where this step fails there is none to undo
         ordinary(grads, comm)
         fractions(grads)  # of others the mean is cut off, and what is lost is not remembered
-        for name in grads:
-            self._before.pop(name, None)  # where this step fails there is none to undo
         scale = self._scale(grads, comm.size)
         moved = {name: self._moved(name, x, scale) for name, x in grads.items()}
         mean, passed = self.inner.reduce({name: waiting for name, (_, waiting) in moved.items()}, comm)

@@ -21,7 +21,7 @@ from lt_core.base.errors import UserError
 from lt_core.collectives.agreement import fractions, ordinary
 from lt_core.collectives.reducer import Reduced, Reducer, undo
 from lt_core.comm.comm import Comm
-from lt_core.compression.bucket import Memory, entries, finite, forgetful, settled
+from lt_core.compression.bucket import Memory, entries, finite, forgetful, names_of, settled
 
 
 class ErrorFeedback:
@@ -46,10 +46,10 @@ class ErrorFeedback:
         be skipped: what is inf or nan of it may not all have been sent. Other buckets of that step have then sent what
         nobody takes: see `undo`. Errors: a shape that changed, a rate that is not above 0, and the inner reducer's.
         """
+        self._last -= names_of(grads)  # where this step fails there is none to undo
         ordinary(grads, comm)
         fractions(grads)  # of others the mean is cut off, and what is lost is not remembered
         rate = self._rate()
-        self._last.difference_update(grads)  # where this step fails there is none to undo
         held = {name: self._memory.of(name, x) for name, x in grads.items()}
         recalled = {name: self._recalled(name, grads[name], held[name], rate) for name in grads}
         mean, sent = self.inner.reduce(recalled, comm)

@@ -179,13 +179,22 @@ class FailsSecond:
 
 
 @pytest.mark.parametrize("around", [ErrorFeedback, MomentumCorrection])
-def test_where_a_step_fails_there_is_none_to_undo(around):
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (constant(0, 1), "no mean today"),
+        ({"x": torch.tensor([4, 3, 2, 1])}, "a mean needs fractions"),
+        ({"x": torch.ones(4).to_sparse()}, "the mean of x"),
+    ],
+    ids=["inside", "whole numbers", "sparse"],
+)
+def test_where_a_step_fails_there_is_none_to_undo(around, second, words):
     """The step before came back, which had been taken: its gradient was applied, and waited once more."""
     reducer = around(FailsSecond())
     steps(lambda: reducer, [constant(0, 0)])
     before = waiting(reducer)
-    with pytest.raises(FloatingPointError, match="no mean today"):
-        steps(lambda: reducer, [constant(0, 1)])
+    with pytest.raises((FloatingPointError, UserError), match=words):
+        steps(lambda: reducer, [second])
     reducer.undo(["x"])
     after = waiting(reducer)
     assert before["x"].any() and all(torch.equal(after[name], x) for name, x in before.items())
