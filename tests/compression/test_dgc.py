@@ -60,6 +60,19 @@ def test_each_rank_clips_to_its_part_of_the_norm(ranks):
     assert group.run(clipped_norm, 0.0) == [0.0] * 4
 
 
+def masked(comm):
+    """The velocity of two elements, of which rank 0 sends the first and the others the second."""
+    x = torch.tensor([0.25, 1.0] if comm.rank else [1.0, 0.25]).bfloat16()
+    reducer = deep_gradient_compression(0.5)
+    reducer.reduce({"x": x}, comm)
+    return reducer.state_dict()["velocity"]["x"].tolist()
+
+
+def test_what_rounding_took_from_a_mean_has_not_been_sent():
+    """A third is none in bfloat16: what is left waits on all ranks, but who sent nothing of it moves on."""
+    assert threads.run(masked, 3, (), 20) == [[0.0, 0.25], [0.25, 0.0], [0.25, 0.0]]
+
+
 def in_buckets(comm, cut):
     """The norms of what was sent of (3, 4) and (6, 8) in one bucket, or of each in its own."""
     grads = {"a": torch.tensor([3.0, 4.0]), "b": torch.tensor([6.0, 8.0])}

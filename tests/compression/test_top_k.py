@@ -73,6 +73,12 @@ def test_a_bucket_has_made_as_many_steps_as_its_oldest_tensor_and_a_step_undone_
     reducer.undo(["x", "z"])
     reducer.undo(["x"])  # twice is once
     assert reducer.state_dict() == {"steps": {"x": 1}} and counted(reducer, [{"y": y, "x": x}]) == [4]
+    reducer.undo(["x", "y"])
+    assert reducer.state_dict() == {"steps": {"x": 1, "y": 0}}  # each its own
+    counted(reducer, [{"x": x}])
+    reducer.load_state_dict(reducer.state_dict())
+    reducer.undo(["x"])
+    assert reducer.state_dict() == {"steps": {"x": 2, "y": 0}}  # what was loaded has no step before
     around = ErrorFeedback(make())
     counted(around, [{"x": x}])
     around.undo(["x"])

@@ -79,7 +79,7 @@ def test_a_real_run_of_p_reduce(ranks):
 
 
 def other_models(comm, run, heard):
-    """Rank 0 builds its model in its own way."""
+    """Run, and write down what this rank heard."""
     try:
         run(comm)
     except BaseException as error:
@@ -89,6 +89,10 @@ def other_models(comm, run, heard):
 
 def wide(rank):
     return nn.Linear(3 if rank else 2, 1, dtype=torch.float64)
+
+
+def deeper(rank):
+    return nn.Sequential(*(nn.Linear(1, 1, dtype=torch.float64) for _ in range(2 - bool(rank))))
 
 
 def seeded(rank):
@@ -117,13 +121,19 @@ def by_a_server(make):
 
 
 SHAPES = r"as number 0: rank \d has weight \(1, \d\) torch.float64, rank \d has weight \(1, \d\) torch.float64"
+MORE = r"as number 2: rank \d has (nothing|1.weight \(1, 1\) torch.float64), rank \d has (nothing|1.weight)"
 WEIGHTS = r"as number 4: rank \d has weights at the start \w{16}, rank \d has weights at the start \w{16}"
 
 
 @pytest.mark.parametrize(
     ("way", "make", "words"),
-    [(by_groups, wide, SHAPES), (by_a_server, wide, SHAPES), (by_groups, seeded, WEIGHTS)],
-    ids=["p-reduce, shapes", "server, shapes", "p-reduce, weights"],
+    [
+        (by_groups, wide, SHAPES),
+        (by_groups, seeded, WEIGHTS),
+        (by_a_server, wide, SHAPES),
+        (by_a_server, deeper, MORE),
+    ],
+    ids=["p-reduce, shapes", "p-reduce, weights", "server, shapes", "server, more"],
 )
 def test_ranks_that_train_different_models_are_told_when_they_meet(way, make, words):
     """Their weights were averaged, element by element, or a gradient was applied to other parameters."""
