@@ -94,9 +94,7 @@ def _result(function: Callable[..., Any], comm: Comm, args: tuple[Any, ...]) -> 
 
 def _end() -> NoReturn:
     """End as a script does, but for the interpreter's own end, for which torch takes half a second."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    threading._shutdown()  # type: ignore[attr-defined]  # executors' threads end when told; others may start more
     atexit._run_exitfuncs()
     _flush()
     os._exit(0)
