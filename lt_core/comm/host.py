@@ -108,7 +108,7 @@ def _end_one(pid: int) -> None:
 def stand_back(names: Collection[str]) -> None:
     """Let this process's threads of those names wait for a core, not take it from who runs there; nothing on macOS."""
     for thread in os.listdir("/proc/self/task") if LINUX else []:
-        if _bytes(f"/proc/self/task/{thread}/comm").decode().rstrip("\n") in names:
+        if _bytes(f"/proc/self/task/{thread}/comm").decode(errors="replace").rstrip("\n") in names:
             with suppress(OSError):  # it has ended since it was listed
                 os.sched_setscheduler(int(thread), os.SCHED_BATCH, os.sched_param(0))
 

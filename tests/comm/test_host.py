@@ -82,22 +82,26 @@ def test_how_a_process_ended_is_known_until_it_is_collected():
     assert host.wait_status(child.pid) is None and host.watch(child.pid) is None
 
 
-def test_threads_of_a_name_stand_back():
-    named, done = threading.Event(), threading.Event()
+def test_threads_of_some_names_stand_back():
+    """Other threads may have any name: the kernel cuts one after 15 bytes, also within a letter."""
+    names, done = [b"a_patient_one", b"one", b"Messger\xc3\xa4te_n\xc3"], threading.Event()
+    named = threading.Barrier(1 + len(names))
 
-    def wait():
-        Path("/proc/thread-self/comm").write_text("a_patient_one")
-        named.set()
+    def wait(name):
+        Path("/proc/thread-self/comm").write_bytes(name)
+        named.wait(5)
         done.wait(5)
 
-    patient = threading.Thread(target=wait)
-    patient.start()
+    threads = [threading.Thread(target=wait, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
     named.wait(5)
-    host.stand_back("a_patient_one")
-    kinds = [os.sched_getscheduler(thread) for thread in (patient.native_id, threading.main_thread().native_id)]
+    host.stand_back(["a_patient_one", "another"])
+    kinds = [os.sched_getscheduler(thread.native_id) for thread in (*threads, threading.main_thread())]
     done.set()
-    patient.join()
-    assert kinds == [os.SCHED_BATCH, os.SCHED_OTHER]
+    for thread in threads:
+        thread.join()
+    assert kinds == [os.SCHED_BATCH, os.SCHED_OTHER, os.SCHED_OTHER, os.SCHED_OTHER]
 
 
 def test_what_does_not_end_is_told():
