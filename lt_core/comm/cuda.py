@@ -6,7 +6,6 @@ the import or the line.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import linecache
 import sys
@@ -46,10 +45,11 @@ class Watch:
             say(f"CUDA was initialised in this process {self.by}; {ADVICE}")
 
     def find_spec(self, *asked: object) -> None:
-        """Finds nothing: it is asked before each import, and so sees that torch has come."""
-        if self._begun():
-            with contextlib.suppress(ValueError):  # another thread imported, too
-                sys.meta_path.remove(self)
+        """Finds nothing: it is asked before each import, and so sees that torch has come.
+
+        It stays where it is: if it left while it is asked, the finder behind it would not be.
+        """
+        self._begun()
 
     def _begun(self) -> bool:
         if not self._watching and torch_compat.knows_cuda():
@@ -74,7 +74,7 @@ def culprit(frame: FrameType | None) -> str:
         code = frame.f_code
         places.append(Place(str(frame.f_globals.get("__name__")), code.co_name, code.co_filename, frame.f_lineno))
         frame = frame.f_back
-    own = [place for place in places if place.module.partition(".")[0] not in ("torch", "lt_core")]
+    own = [place for place in places if place.module.partition(".")[0] not in ("torch", "lt_core")] or places
     imported = [place for place in own if place.function == "<module>" and place.module != "__main__"]
     if imported:
         return f"by `import {imported[-1].module}` ({imported[-1].path}, line {imported[-1].line})"

@@ -1,7 +1,9 @@
 """Where something has initialised CUDA in the launching process, ranks start all the same, and it is named, once."""
 
+import importlib.util
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from lt_core.base import torch_compat
 from lt_core.comm import cuda
-from lt_core.comm.cuda import ADVICE, Watch
+from lt_core.comm.cuda import ADVICE, Watch, culprit
 
 SINCE = "before all this"
 INNER = """
@@ -92,14 +94,25 @@ def test_what_was_before_is_said_to_be_before(begun):
 
 
 def test_where_torch_comes_later_it_is_watched_from_then_on(begun, monkeypatch):
+    """And every import finds what it would have found: the finder behind the watch was once passed over."""
+    found = []
+    behind = SimpleNamespace(find_spec=lambda name, *_: found.append(name))
+    monkeypatch.setattr(sys, "meta_path", [behind])
     monkeypatch.setattr(torch_compat, "knows_cuda", lambda: False)
     watch = Watch(SINCE)
-    assert watch in sys.meta_path
-    assert watch.find_spec("torch", None, None) is None and watch in sys.meta_path
+    assert importlib.util.find_spec("no_module") is None
     monkeypatch.setattr(torch_compat, "knows_cuda", lambda: True)
-    assert watch.find_spec("anything", None, None) is None and watch not in sys.meta_path
+    assert importlib.util.find_spec("none_either") is None
+    assert found == ["no_module", "none_either"]
     begun()
     assert f"`{begun.__name__}" not in watch.by and "by line" in watch.by
+
+
+def test_where_nobody_but_torch_calls_its_line_is_named():
+    """As in a thread of its own. An error here would be raised by the initialisation itself."""
+    code = SimpleNamespace(co_name="begin", co_filename="torch/own.py")
+    frame = SimpleNamespace(f_globals={"__name__": "torch.own"}, f_code=code, f_lineno=7, f_back=None)
+    assert culprit(frame) == "by line 7 of torch/own.py, ``"
 
 
 @pytest.mark.processes
