@@ -25,7 +25,7 @@ def _by_line(text: str, name: str) -> tuple[CodeType, CodeType] | None:
     A line that begins at the margin behind whole statements is a statement of its own.
     """
     head, _, line = text.rstrip("\n").rpartition("\n")
-    if line[:1].isspace() or "\r" in text:
+    if line[:1].isspace() or "\r" in text or text.rstrip().endswith(";"):
         return None
     try:
         last = compile("\n" * text.rstrip("\n").count("\n") + line, name, "eval", dont_inherit=True)

@@ -13,6 +13,7 @@ BY_LINE = [
 BY_TREE = [
     "", "x = 5", "5;", "x = 1; x", "if True:\n    z = 1\n    5", "s = '''\n5\n'''", "x = 5 \\\n+ 1", "(1 +\n2)",
     "t = 1,\n*t, 2", "5\n# the end", "x = 1\r\nx", "for i in range(3):\n    pass\nelse:\n    i", "5 \n  ",
+    "5  # and so on;",
 ]  # fmt: skip
 
 
