@@ -11,7 +11,10 @@ import torch
 from lt_core.base.errors import Aborted, Deadline, Mismatch, Misuse, RankError, UserError
 from lt_core.comm import host
 from lt_core.comm.contract import contract, share
+from lt_core.comm.contract.pages import CALLS, SIZES
 from lt_core.comm.threads import run
+
+MANY = max(CALLS, SIZES) + 9  # calls, of which a page has not all records
 
 
 def on_threads(fn, size):
@@ -37,11 +40,11 @@ def test_right_programs_see_nothing_of_it(ranks, size):
         x, y, whole = torch.full((3,), comm.rank + 1.0), torch.empty(3), torch.empty(3 * comm.size)
         right, left = ends(comm)
         if comm.size > 1:
-            for _ in range(40):  # more than a ring of records holds
+            for _ in range(MANY):
                 comm.exchange([(x, right)], [(y, left)])
-        for _ in range(40):
+        for _ in range(MANY):
             comm.barrier()
-        works = [comm.start("all_gather", torch.empty_like(whole), x) for _ in range(40)]
+        works = [comm.start("all_gather", torch.empty_like(whole), x) for _ in range(MANY)]
         for work in works:
             work.wait()
         comm.all_gather(whole, x)
