@@ -49,13 +49,14 @@ def launch(fn: Callable[..., Any], size: int, *args: Any, backend: str = "auto",
         return threads.run(fn, size, [a.target if isinstance(a, control.Served) else a for a in args], timeout_s)
     if inside():
         raise UserError("a rank cannot launch ranks", attempt="comm.subset(ranks), or backend='threads'")
-    from lt_core.comm import folders
+    from lt_core.comm import folders  # not on Windows, which can import this module to read what it says
     from lt_core.comm.session import Session
 
     sent, targets = control.split(args)
     call = _packed(fn, sent)
     cuda.watched().tell(lambda text: warnings.warn(text, stacklevel=4))
-    _sweep(chosen)
+    folders.sweep()
+    sweep(chosen)
     with folders.make(len(call)) as folder, Session(folder, size) as session:
         _leave_job(folder.path, call, chosen, size, timeout_s)
         if targets:
@@ -124,6 +125,14 @@ def environment(size: int) -> dict[str, str]:
     return {**os.environ, **mine}
 
 
+def sweep(backend: str) -> None:
+    """Remove the shared memory that dead ranks left: it has a name for a moment only, but they may end in that."""
+    if backend == "shared_memory":
+        from lt_core.comm.shared_memory import names
+
+        names.sweep()
+
+
 def host_gpus() -> int:
     """GPUs that this host's ranks could use; asking does not initialise CUDA."""
     import torch
@@ -146,17 +155,6 @@ def _check(fn: object, size: object, timeout_s: float) -> None:
     checks.world_size(size)
     if not 0 < timeout_s <= LONGEST_S:
         raise UserError("timeout_s is how long a wait may last", timeout_s, f"more than 0 seconds, {LONGEST_S} at most")
-
-
-def _sweep(backend: str) -> None:
-    """Remove what dead processes left."""
-    from lt_core.comm import folders  # not on Windows, which can import this module to read what it says
-
-    folders.sweep()
-    if backend == "shared_memory":
-        from lt_core.comm.shared_memory import names
-
-        names.sweep()
 
 
 def _packed(fn: Callable[..., Any], args: Sequence[object]) -> bytes:

@@ -20,9 +20,9 @@ from lt_core.comm.group.given import packed
 from lt_core.comm.group.interrupts import Interrupts
 from lt_core.comm.group.source import compiled
 from lt_core.comm.group.standing import Standing
-from lt_core.comm.group.start import STOPPED, Plan, start, sweep
+from lt_core.comm.group.start import STOPPED, Plan, start
 from lt_core.comm.group.turn import Screen
-from lt_core.comm.launch import resolve
+from lt_core.comm.launch import resolve, sweep
 
 START_S = 120.0
 

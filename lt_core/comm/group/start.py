@@ -16,7 +16,7 @@ from lt_core.comm import folders, limits
 from lt_core.comm.group import found, room
 from lt_core.comm.group.cell import Hello, Interrupted, Status
 from lt_core.comm.group.members import Members
-from lt_core.comm.launch import environment, inside, torchrun
+from lt_core.comm.launch import environment, inside, sweep, torchrun
 
 RANK = Path(__file__).with_name("rank.py")
 LOOK_S = 0.1  # how often it is looked for an interrupt, or torchrun's end
@@ -67,14 +67,6 @@ def start(plan: Plan, timeout_s: float, interrupted: Callable[[], bool], stopped
         sweep(plan.backend)
         raise
     return members
-
-
-def sweep(backend: str) -> None:
-    """Remove the shared memory that dead ranks left: it has a name for a moment only, but they may end in that."""
-    if backend == "shared_memory":
-        from lt_core.comm.shared_memory import names
-
-        names.sweep()
 
 
 def refuse_second(mine: Status) -> None:

@@ -7,7 +7,6 @@ it (this package, or the user by `torch.distributed.new_group`), and shutting th
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,8 +72,7 @@ class World:
         """Free whoever waits in a group, here and on the other ranks. Any thread may call it."""
         whole = self._whole
         if whole is not None:
-            with suppress(OSError):  # a full disk keeps the reason from the others, not the end
-                whole.abort(reason)
+            whole.abort(reason)
         return host.shut(set(self._sockets))
 
     def _prove(self, comm: Comm) -> None:
