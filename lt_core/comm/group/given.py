@@ -12,7 +12,16 @@ def packed(name: str, value: Any) -> bytes:
     from lt_core.comm import parcel
 
     label = f"--in {name}, a {type(value).__name__},"
-    refuse_large(label, getattr(value, "nbytes", 0))  # before a copy is made
+    refuse_large(label, _nbytes(value))  # before a copy is made
     data = parcel.packed(f"--in {name}", value)
     refuse_large(label, len(data))
     return data
+
+
+def _nbytes(value: Any) -> int:
+    """How large it says it is; a class that answers to every name may say anything, or raise."""
+    try:
+        nbytes = value.nbytes
+    except Exception:
+        return 0
+    return nbytes if isinstance(nbytes, int) else 0

@@ -40,6 +40,18 @@ def test_outs_are_by_rank_of_those_that_ran(cell):
     assert cell("z = rank", ranks=(1,), wanted=("z",)).outcome.outs == {"z": [1]}
 
 
+class Answers(dict):
+    """Settings by attribute, as many write them."""
+
+    __getattr__ = dict.__getitem__
+
+
+@pytest.mark.parametrize("held", [{"lr": 0.1}, {"lr": 0.1, "nbytes": "many"}])
+def test_an_object_may_answer_to_any_name(cell, held):
+    """It was asked for its size, and its KeyError was the cell's."""
+    assert cell("settings['lr']", given={"settings": Answers(held)}).values[1] == "0.1"
+
+
 def test_an_object_that_cannot_be_sent_is_named_before_anything_runs(cell):
     seen = cell("print('never')", given={"fine": 1, "lock": threading.Lock()})
     assert isinstance(seen.error, UserError) and seen.lines == []
