@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lt_core.comm.processes import Processes
 
 Missing = Callable[[int], str]
+ADDRESS = re.compile(r" \[\S+\]:\d+")  # a port is another one each time
 SHORTEST_S = 0.001  # torch takes 0 for "no limit"
 
 
@@ -76,7 +78,7 @@ def told(comm: Processes, verb: str, error: RuntimeError, late: str) -> Exceptio
     if late:
         return Deadline(f"rank {comm.rank} waited {comm.timeout_s:g} s in {verb}: {late}")
     if CONSEQUENCE.search(str(error)):
-        line = str(error).rpartition("] ")[2].partition(".")[0]
+        line = ADDRESS.sub("", str(error).rpartition("] ")[2]).partition(". ")[0]
         return Aborted(f"rank {comm.rank} lost a peer in {verb} ({line})")
     return error
 

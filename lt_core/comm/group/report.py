@@ -90,7 +90,8 @@ def pending(flight: object, longer_than_s: float) -> list[str]:
 def _raw(entry: dict[str, object]) -> str:
     sizes = entry["input_sizes"]
     shapes = ", ".join(str(tuple(size)) for size in sizes) if isinstance(sizes, list) else ""
-    return f"{str(entry['profiling_name']).rpartition(':')[2]} of {shapes}"
+    name = str(entry["profiling_name"]).rpartition(":")[2]
+    return f"{name} of {shapes}" if shapes else name
 
 
 def _said(pages: Watched, rank: int, spot: Spot, flight: object) -> str:

@@ -151,6 +151,7 @@ def test_torchs_record_in_words(monkeypatch):
         "input_sizes": [[2, 3]],
     }
     assert pending([entry, entry | {"retired": True}], 7.0) == ["all_reduce of (2, 3)"]
+    assert pending([entry | {"profiling_name": "gloo:barrier", "input_sizes": []}], 7.0) == ["barrier"]
     assert pending([entry], 9.0) == [] and pending(None, 0.0) == [] and pending("gone", 0.0) == []
 
 
