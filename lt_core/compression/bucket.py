@@ -103,16 +103,20 @@ def settled(
     return given, {name: x - lost[name] if name in cut else x for name, x in sent.items()}
 
 
-def forgetful(inner: Reducer) -> Reducer:
-    """The reducer, if it keeps nothing of what it got. Errors: it does, and a second memory would send that twice."""
-    if kept := memories(chosen(inner)):
+def forgetful(inner: Reducer | None) -> Reducer:
+    """The reducer, or the exact mean where there is none, if it keeps nothing of what it got.
+
+    Errors: it does, and a second memory would send that twice.
+    """
+    held = chosen(inner)
+    if kept := memories(held):
         raise UserError(
             "what waits would be remembered twice",
-            f"{type(inner).__name__}, which keeps its {kept.pop()}",
+            f"{type(held).__name__}, which keeps its {kept.pop()}",
             "a reducer without a memory of gradients",
             "one memory, round what compresses",
         )
-    return inner
+    return held
 
 
 def entries(state: object, who: str, *names: str) -> list[object]:

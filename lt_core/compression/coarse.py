@@ -45,8 +45,8 @@ class Coarse:
     def __init__(
         self, ratio: Ratio = 0.1, chunk: int = CHUNK, schedule_of: Callable[[int], Schedule] | None = None
     ) -> None:
-        if chunk < 1:
-            raise UserError("a bucket is cut in chunks", chunk, "at least 1 element each")
+        if not hasattr(chunk, "__index__") or chunk < 1:
+            raise UserError("a bucket is cut in chunks", chunk, "a whole number, at least 1 element each")
         self.ratio, self.chunk, self._steps = ratio, chunk, Steps()
         self._mean, self._agreed = Mean(schedule_of), Agreed(f"Coarse {named(ratio)} chunk={chunk}")
 

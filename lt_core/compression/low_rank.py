@@ -23,9 +23,10 @@ LEAST_SAVING = 2.0  # how many times shorter the factors must be
 
 
 def checked(rank: int) -> int:
-    """The rank of an approximation. Errors: fewer than one column."""
-    if rank < 1:
-        raise UserError("a matrix of low rank has columns", f"rank {rank}", "at least 1", "2 where unsure")
+    """The rank of an approximation. Errors: fewer than one column, or no whole number of them."""
+    if not hasattr(rank, "__index__") or rank < 1:
+        expected = "a whole number, at least 1"
+        raise UserError("a matrix of low rank has columns", f"rank {rank}", expected, "2 where unsure")
     return rank
 
 

@@ -71,10 +71,9 @@ class QSGD:
     """
 
     def __init__(self, levels: int = 7, chunk: int = 512, code: Code | None = None, seed: int = 0) -> None:
-        if not (1 <= levels <= MOST and 1 <= chunk <= MOST):
-            raise UserError(
-                "a norm is cut in levels, a bucket in chunks", f"{levels} and {chunk}", f"1 to {MOST} of each"
-            )
+        if not all(hasattr(n, "__index__") and 1 <= n <= MOST for n in (levels, chunk)):
+            expected = f"whole numbers, 1 to {MOST} of each"
+            raise UserError("a norm is cut in levels, a bucket in chunks", f"{levels} and {chunk}", expected)
         self.levels, self.chunk, self.code = levels, chunk, Elias() if code is None else code
         self._draws = Draws(seed)
         self._agreed = Agreed(f"QSGD levels={levels} chunk={chunk} {type(self.code).__name__}")

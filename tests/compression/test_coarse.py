@@ -67,5 +67,6 @@ def test_chunks_that_wait_gather_momentum(ranks):
 
 
 def test_a_chunk_has_elements():
-    with pytest.raises(UserError, match="a bucket is cut in chunks; got 0; expected at least 1 element each"):
+    words = "a bucket is cut in chunks; got 0; expected a whole number, at least 1 element each"
+    with pytest.raises(UserError, match=words):
         Coarse(0.1, 0)

@@ -134,5 +134,6 @@ def test_sixteen_bits_come_back_in_sixteen():
 
 
 def test_rank_0_is_refused():
-    with pytest.raises(UserError, match="a matrix of low rank has columns; got rank 0; expected at least 1; try: 2"):
+    words = "a matrix of low rank has columns; got rank 0; expected a whole number, at least 1; try: 2 where unsure"
+    with pytest.raises(UserError, match=words):
         PowerSGD(0)

@@ -72,5 +72,5 @@ def test_a_bucket_smaller_than_a_chunk_is_a_chunk_of_its_own_size(code):
 @pytest.mark.parametrize(("levels", "chunk"), [(0, 512), (4, 0), (-1, 512), (2**22 + 1, 8), (7, 2**23)])
 def test_levels_and_chunks_there_must_be_and_not_too_many(levels, chunk):
     """A peer's levels overflowed from 128 on; from 2^23 on Elias words are longer than what is read at once."""
-    with pytest.raises(UserError, match=f"got {levels} and {chunk}; expected 1 to 4194304 of each"):
+    with pytest.raises(UserError, match=f"got {levels} and {chunk}; expected whole numbers, 1 to 4194304 of each"):
         QSGD(levels, chunk)
