@@ -103,6 +103,15 @@ def test_a_worker_that_never_arrives_is_named(ranks, rule):
         ranks(3).run(late, JOB, Kind.of(referee.policy), served(referee))
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_other_ranks_than_the_policy_has_are_told(ranks, size):
+    """One too many looked for its part where there was none: list index out of range."""
+    referee = Referee(ParameterServer(2, Asynchronous(), updates=3), ps.never, 20)
+    words = f"each rank is a worker or a server; got {size} ranks; expected 2 workers and 1 servers; try: launch"
+    with pytest.raises(RankError, match=words):
+        ranks(size).run(ps.run, JOB, Kind.of(referee.policy), served(referee))
+
+
 def two_kinds():
     return nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1).double())
 

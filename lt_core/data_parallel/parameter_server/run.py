@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lt_core.base.action import Action
 from lt_core.base.costs import Costs
+from lt_core.base.errors import UserError
 from lt_core.base.schedule import Schedule
 from lt_core.base.trace import Trace
 from lt_core.comm.comm import Comm
@@ -39,8 +40,14 @@ def never(policy: object) -> bool:
 def run(comm: Comm, job: Job, kind: Kind, asked: Asked, costs: Costs | None = None, scale: float = 0.01) -> Ended:
     """Be worker or server, whichever this rank is, until the referee says that it is over.
 
-    costs: emulate devices of this speed, an emulated second lasting `scale` real ones. Errors: those of `enact`.
+    costs: emulate devices of this speed, an emulated second lasting `scale` real ones. Errors: other ranks than the
+    policy has; those of `enact`.
     """
+    if comm.size != kind.workers + kind.servers:
+        expected = f"{kind.workers} workers and {kind.servers} servers"
+        raise UserError(
+            "each rank is a worker or a server", f"{comm.size} ranks", expected, "launch(run, policy.size, ..)"
+        )
     side = job.side(kind, comm.rank, comm.device)
     trace = enact("parameter server", asked, side, comm, costs, scale)
     return Ended(side.weights.cpu() if isinstance(side, Shard) else None, trace)
