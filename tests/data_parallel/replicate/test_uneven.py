@@ -160,4 +160,4 @@ def test_what_was_applied_and_what_waits_are_all_means_over_samples(way):
         *((torch.tensor([g for _, g in each]).double().sum(0), sum(n for n, _ in each)) for each in zip(*steps))
     )
     produced = sum(g / n for g, n in zip(sums, totals))
-    assert waits.any() and (applied + waits - produced).abs().max() <= 1e-6 * produced.abs().max()
+    assert waits.any() and (applied + waits - produced).abs().max() <= 1e-14 * produced.abs().max()
