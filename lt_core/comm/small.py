@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from lt_core.comm.sums import add
@@ -41,7 +42,8 @@ class OneRound:
     def wait(self, timeout: timedelta) -> None:
         """Hold until all rows have come, then add them up. Errors: torch's."""
         self._work.wait(timeout)
-        add(self._x, list(self._rows))
+        with torch.inference_mode():  # in which `x` may have been made
+            add(self._x, list(self._rows))
 
     def get_future(self) -> Future[Any]:
         """Done when all rows have come."""

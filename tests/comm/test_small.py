@@ -69,8 +69,10 @@ def begun(comm):
     comm.traffic.clear()
     shape = torch.ones(4, 25, dtype=torch.float64) * (comm.rank + 1)
     leaf = torch.full((64,), float(comm.rank), requires_grad=True)
+    with torch.inference_mode():
+        inference = torch.full((64,), float(comm.rank))
     scalar = torch.tensor(float(comm.rank))
-    works = [comm.start("all_reduce", x) for x in (shape, leaf, scalar)]
+    works = [comm.start("all_reduce", x) for x in (shape, leaf, inference, scalar)]
     comm.barrier()
     told = torch.full((100,), comm.rank)
     comm.broadcast(told, 1)
@@ -79,16 +81,17 @@ def begun(comm):
         work.wait()
         work.wait()  # a second time changes nothing
     spans = [work.span() for work in works]
-    return shape, leaf.detach(), scalar, told, spans, dict(comm.traffic.by_law.bytes_to)
+    return shape, leaf.detach(), inference.clone(), scalar, told, spans, dict(comm.traffic.by_law.bytes_to)
 
 
 def test_it_is_begun_among_others_and_counted_as_ever(processes):
-    for rank, (shape, leaf, scalar, told, spans, counted) in enumerate(processes(4).run(begun)):
+    for rank, (shape, leaf, inference, scalar, told, spans, counted) in enumerate(processes(4).run(begun)):
         passed_on = 0 if rank == 0 else 800  # of rank 1's broadcast
         assert torch.equal(shape, torch.full((4, 25), 10.0, dtype=torch.float64))
-        assert torch.equal(leaf, torch.full((64,), 6.0)) and scalar == 6 and torch.equal(told, torch.full((100,), 4))
+        assert torch.equal(leaf, torch.full((64,), 6.0)) and torch.equal(inference, leaf)
+        assert scalar == 6 and torch.equal(told, torch.full((100,), 4))
         assert all(start_s <= end_s for start_s, end_s in spans)
-        assert counted == {(rank + 1) % 4: 2 * 3 * (800 + 256 + 4 + 800) // 4 + passed_on}
+        assert counted == {(rank + 1) % 4: 2 * 3 * (800 + 256 + 256 + 4 + 800) // 4 + passed_on}
 
 
 def late(comm):
