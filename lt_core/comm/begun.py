@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
 from lt_core.base.errors import Aborted, Deadline
+from lt_core.base.torch_compat import timing_event
 from lt_core.comm.failure import CONSEQUENCE
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class OnGpu:
 
     def __init__(self, comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor]) -> None:
         self._comm, self._verb, self._works, self._held = comm, verb, works, held
-        self._start, self._end = _event(), _event()
+        self._start, self._end = timing_event(), timing_event()
         self._start.record()
         self._start_s = time.perf_counter()
 
@@ -115,7 +115,3 @@ class OnGpu:
         """(start, end) in seconds of `time.perf_counter`, once waited for; holds the host until it is over."""
         self._end.synchronize()
         return self._start_s, self._start_s + self._start.elapsed_time(self._end) / 1e3
-
-
-def _event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

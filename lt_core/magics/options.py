@@ -15,12 +15,13 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from lt_core.base.cluster import Wire
 from lt_core.base.errors import UserError
+from lt_core.comm.launch import BACKENDS as LAUNCHED
 from lt_core.comm.launch import LONGEST_S
 from lt_core.magics.scope import FOUND, expanded
 
 DIGITS = r"\d{1,18}"  # of a number that fits a machine's
 Magic = TypeVar("Magic", bound=Callable[..., object])
-BACKENDS = ("auto", "gloo", "shared_memory", "nccl")
+BACKENDS = tuple(name for name in LAUNCHED if name != "threads")  # a group's ranks are processes
 COMMANDS = ("status", "restart", "stop")
 ARGUMENTS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("-n",), {"metavar": "RANKS", "help": "how many ranks; left out: as many as there are"}),
