@@ -7,7 +7,7 @@ import pytest
 
 from lt_core.base.errors import Deadline, Misuse
 from lt_core.comm.contract.pages import LOOKS, WAIT, Pages, pages_bytes
-from lt_core.comm.contract.waits import TO_SEND, Waits
+from lt_core.comm.contract.waits import OTHER, TO_SEND, Waits
 
 WAIT_S = 0.6
 
@@ -73,3 +73,17 @@ def test_a_circle_whose_ranks_all_look_anew_is_a_deadlock_at_once(pair):
     mine, theirs = pair
     waiting(mine, lambda: theirs.set_head(LOOKS, mine.head(0, LOOKS)))
     assert mine.head(0, LOOKS) <= 4
+
+
+def test_what_a_rank_waits_for_may_become_less_while_it_is_looked_at(pair):
+    """The circle as it was first seen never came again, so that only the deadline ended it."""
+    mine, theirs = pair
+    theirs.set_waits({0: TO_SEND | OTHER}, "exchange (to 0, from 0)")
+
+    def looks_anew():
+        theirs.set_head(LOOKS, mine.head(0, LOOKS))
+        if mine.head(0, LOOKS):
+            theirs.set_waits({0: TO_SEND}, "exchange (to 0, from 0)")
+
+    waiting(mine, looks_anew)
+    assert mine.head(0, LOOKS) <= 5

@@ -34,10 +34,9 @@ class Step(NamedTuple):
     looks: int
     how: int = 0
 
-    def anew(self, before: Step) -> bool:
-        """Whether it still waits as it did before, and has looked since."""
-        same = (self.rank, self.wait, self.how) == (before.rank, before.wait, before.how)
-        return same and self.looks >= before.looks + _ANEW
+    def as_before(self, first: Step) -> bool:
+        """Whether it still waits as it did."""
+        return self._replace(looks=0) == first._replace(looks=0)
 
 
 Circle = list[Step]
@@ -107,9 +106,12 @@ class Waits:
         if self._ended():
             raise Aborted(self._ended())
         circle = self._circle(alone=True)
-        if not circle or not before or [step[:2] for step in circle] != [step[:2] for step in before]:
+        if not circle or not before or len(circle) != len(before):
             return circle
-        if all(step.anew(first) for step, first in zip(circle, before)):
+        both = list(zip(circle, before))
+        if not all(step.as_before(first) for step, first in both):
+            return circle
+        if all(step.looks >= first.looks + _ANEW for step, first in both):
             self.fail(self._named(circle))
         return before
 
