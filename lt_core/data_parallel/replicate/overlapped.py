@@ -29,6 +29,7 @@ from lt_core.data_parallel.replicate.carriers import Beside, Carrier, Summed
 from lt_core.data_parallel.replicate.flat import Bucket
 from lt_core.data_parallel.replicate.replica import Replica
 from lt_core.data_parallel.replicate.roll import Roll, call_roll
+from lt_core.data_parallel.replicate.start import TAKEN
 from lt_core.data_parallel.replicate.under_way import UnderWay
 
 __all__ = ["Overlapped", "law_bytes", "law_messages", "law_seconds", "replicate"]
@@ -68,6 +69,7 @@ class Overlapped(Replica):
         self._sparse: set[str] = set()  # known to be: they stand outside
         self._home: dict[str, Bucket] = {}
         self._plan([name for name, p in self.parameters.items() if p.requires_grad])
+        TAKEN.update({id(p): self for p in self.parameters.values()})
 
     def means(self, samples: float | None) -> None:
         """Make every `.grad` the mean of all ranks'. Where the roll fails, what has landed stays for the next sync."""
@@ -97,6 +99,9 @@ class Overlapped(Replica):
         super().close()
         for hook in self._hooks.values():
             hook.remove()
+        for p in self.parameters.values():
+            if TAKEN.get(id(p)) is self:
+                del TAKEN[id(p)]
         self._carrier.close()
         self._under_way.free()
 

@@ -6,6 +6,7 @@ Tensors travel as bytes, many in one message, so that a bool beside a double is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor, nn
@@ -16,18 +17,25 @@ from lt_core.collectives.agreement import agree
 from lt_core.comm.comm import Comm
 
 MESSAGE_BYTES = 25 * 2**20
+TAKEN: WeakValueDictionary[int, object] = WeakValueDictionary()  # by a parameter's id: whose hooks take its gradients
 
 
 def start_alike(comm: Comm, model: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters by name, each once however often it is tied, after they and all buffers became rank 0's.
 
-    Errors: `Mismatch` where ranks have different parameters; parameters without a shape yet, or on another device.
+    Errors: `Mismatch` where ranks have different parameters; parameters without a shape yet, on another device, or
+    whose gradients another replica takes.
     """
     if not isinstance(model, nn.Module):
         raise UserError("only a module can be replicated", type(model).__name__, "a torch.nn.Module")
     parameters, buffers = dict(model.named_parameters()), dict(model.named_buffers())
     for name, x in (parameters | buffers).items():
         _check_place(comm, name, x)
+        if id(x) in TAKEN:
+            what = f"{name} belongs to an overlapped replica, which would take its gradients from this one"
+            raise UserError(
+                what, expected="one replica at a time", attempt="close() the other one first, or a new model"
+            )
     lines = [_line(name, x) for name, x in (parameters | buffers).items()]
     agree(comm, "parameters", lines, "build the model in the same way on every rank")
     broadcast(comm, [*parameters.values(), *buffers.values()])

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from lt_core.base.errors import RankError
+from lt_core.base.errors import RankError, UserError
 from lt_core.data_parallel.replicate import bucketed, naive, overlapped, start
 
 WAYS = {"naive": naive.replicate, "bucketed": bucketed.replicate, "overlapped": overlapped.replicate}
@@ -119,3 +119,28 @@ def test_what_is_wrong_is_said(ranks, kind):
     with pytest.raises(RankError) as error:
         ranks(2).run(wrong, kind)
     assert WRONG[kind] in error.value.message
+
+
+def again(comm, replicate):
+    """A notebook's cell that is run twice."""
+    model = nn.Linear(2, 1, bias=False)
+    first = overlapped.replicate(model, comm)
+    with pytest.raises(UserError) as said:
+        replicate(model, comm)
+    first.close()
+    replica = replicate(model, comm)
+    first.close()
+    model(torch.full((1, 2), comm.rank + 1.0)).sum().backward()
+    replica.sync()
+    replica.close()
+    return str(said.value), model.weight.grad.tolist()
+
+
+@each_way
+def test_a_second_replica_while_another_takes_the_gradients(ranks, replicate):
+    """Its hooks took them all, and each sync of the second gave None: a training that never moved, without a word."""
+    words = (
+        "weight belongs to an overlapped replica, which would take its gradients from this one; "
+        "expected one replica at a time; try: close() the other one first, or a new model"
+    )
+    assert ranks(2).run(again, replicate) == [(words, [[1.5, 1.5]])] * 2
