@@ -68,10 +68,11 @@ def asked(ranks: tuple[int, ...], least: float, most: float) -> Make:
 
 MANY, PAIR, REASON = (3, 4, 8, 1000), "a number and a reason", "what costs more"
 LATE, SLOW = Kind(REASON, asked(MANY, 3, 9)), Kind(REASON, asked(MANY, 0.1, 0.3))
+CLOSE = Kind(REASON, asked((4, 8, 1000), 1.2, 2))  # late by fewer seconds than all spend in the sum together
 TWO = Kind("two ranks", asked((2,), 0.6, 0.9))  # late by more seconds than the sum takes, and yet the sum costs more
 PROPERTIES = (
     Property(PAIR, LATE.cases()[:1], is_a_pair),
     Property("rank-seconds", LATE.cases(), is_waited, (PAIR,)),
-    Property(REASON, (*LATE.cases(), *SLOW.cases()), is_the_reason, (PAIR,)),
+    Property(REASON, (*LATE.cases(), *SLOW.cases(), *CLOSE.cases()), is_the_reason, (PAIR,)),
     Property(TWO.name, TWO.cases(), is_the_reason, (REASON,)),
 )

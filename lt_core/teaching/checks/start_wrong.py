@@ -145,6 +145,11 @@ def seconds_compared(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
     return (p - 1) * late_s, "the late rank" if late_s > sum_s else "the sum"
 
 
+def the_clock_against_all(p: int, late_s: float, sum_s: float) -> tuple[float, str]:
+    """One second late, against what all spend in the sum."""
+    return (p - 1) * late_s, "the late rank" if late_s > p * sum_s else "the sum"
+
+
 def no_reason(p: int, late_s: float, sum_s: float) -> float:
     """Half of the answer."""
     return (p - 1) * late_s
@@ -177,5 +182,6 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W14", "always the late rank", always_the_late_rank, "what costs more", alone=True),
         Answer("W15", "seconds, not rank-seconds", seconds_compared, "two ranks", alone=True),
         Answer("W16", "no reason", no_reason, "a number and a reason", alone=True),
+        Answer("W17", "seconds against rank-seconds", the_clock_against_all, "what costs more", alone=True),
     ),
 }
