@@ -131,7 +131,7 @@ def _rows(machines: Mapping[str, Machine]) -> tuple[tuple[str, ...], ...]:
     lines = [
         (
             name,
-            str(one.wire).partition(" ")[2].strip("()"),
+            f"{rate_text(one.wire.bytes_per_s)}, {seconds_text(one.wire.latency_s)}",
             f"{one.flops_per_s / 1e9:.3g} Gflop/s",
             *(seconds_text(ring.law_seconds(RANKS, n, one.wire)) for n in SIZES),
         )

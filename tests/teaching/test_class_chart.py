@@ -39,6 +39,11 @@ def test_each_machine_has_its_mark_and_its_row_beside_three_known_wires():
     assert figure.rows[1] == ("ana", "800 Mbit/s, 50 us", "10 Gflop/s", "315 us", "1.5 s")
 
 
+def test_a_name_of_several_words_is_no_part_of_its_link():
+    figure = class_chart([line("my (old) machine", 5e-5, 1e8)])
+    assert figure.rows[1][:2] == ("my (old) machine", "800 Mbit/s, 50 us")
+
+
 def test_its_words_are_the_same_whatever_was_measured():
     assert class_chart([QUICK]).words == class_chart([WIDE]).words
 
