@@ -88,9 +88,9 @@ def _at(value: float, log: bool) -> float:
 
 
 def _axis(values: Sequence[float], log: bool) -> dict[str, Any]:
-    """A logarithmic axis has a tick a decade; of others plotly takes care."""
+    """A logarithmic axis has a tick a decade; of others plotly takes care, but for the comma in thousands."""
     if not log:
-        return {}
+        return {"tickformat": ","}
     ticks = [10.0**k for k in range(floor(log10(min(values))), ceil(log10(max(values))) + 1)]
     texts = [f"{v:,.0f}" if v >= 1 else f"{v:g}" for v in ticks]
     return {"type": "log", "tickvals": ticks, "ticktext": texts, "minor_ticks": ""}
@@ -133,4 +133,4 @@ def _named(
 def _words(name: str, line: Line, between: tuple[float, float] | None) -> str:
     outside = between and not between[0] <= line[-1][1] <= between[1]
     end = "out of the picture" if outside else f"{line[-1][1]:.3g}"
-    return f"{name}: from {line[0][1]:.3g} to {end} at {line[-1][0]:.4g}."
+    return f"{name}: from {line[0][1]:.3g} to {end} at {line[-1][0]:,.4g}."

@@ -27,9 +27,8 @@ from lt_core.views.style import SUBTITLE, TITLE, titled
 LARGE, DENSE = Look(52, 14, 12, 0.37, news=True), Look(32, 10, 8)
 ALONE, BESIDE = Look(28, 12, 7), Look(28, 12)  # a table in a still
 GAP = 0.7  # of a column, between two tables
-MOST = (
-    8  # ranks or chunks of a table that is drawn large; half as many where it stands beside others; tables in a still
-)
+# Ranks or chunks of a table that is drawn large; half as many where it stands beside others; tables in a still.
+MOST = 8
 
 
 def stepper(trace: Trace, *, add: str = "add", copy: str = "copy") -> None:

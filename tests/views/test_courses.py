@@ -53,6 +53,12 @@ def test_logarithmic_axes_have_a_tick_a_decade_and_names_at_the_ends_of_their_li
     assert (name.x, round(10**name.y)) == (3, 200)
 
 
+def test_thousands_have_a_comma_on_axes_and_in_words():
+    figure = chart({"a": [(0, 0), (1000, 270)]})
+    assert figure.figure.layout.xaxis.tickformat == figure.figure.layout.yaxis.tickformat == ","
+    assert figure.words.endswith(" a: from 0 to 270 at 1,000.")
+
+
 def test_a_zero_has_no_place_on_a_logarithmic_axis():
     with pytest.raises(UserError) as caught:
         chart(log_x=True)
