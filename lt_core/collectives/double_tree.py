@@ -1,8 +1,9 @@
 """Double binary tree: two trees sum half of the tensor each, and who is a branch in one is a leaf in the other.
 
-      4            5         8 ranks, here called 1 to 8. The lowest bit says how high a rank stands in the first tree,
-    2   6        3   7       hence its branches are even; the second is the first with every rank one further, hence
-   1 3 5 7 8    2 4 6 8 1    its branches are odd. Half of the ranks are leaves, whose wires one tree would leave idle.
+         8              1    8 ranks, here called 1 to 8. The lowest bit says how high a rank stands in the first tree,
+     4              5        hence its branches are even; the second is the first with every rank one further, hence
+   2   6          3   7      its branches are odd. Half of the ranks are leaves, whose wires one tree would leave idle.
+  1 3 5 7        2 4 6 8
 
 [1] Pieces climb one behind the other, one in two rounds. Each rank has a colour, 0 or 1, which says whether it climbs
     the first tree in even or in odd rounds; the second in the others. Siblings have different colours, in both trees
