@@ -23,11 +23,11 @@ BATCH, CONTEXT, BUCKET_BYTES = 16, 64, 2**20
 
 def train(comm: Comm, make: Callable[[], nn.Module] = gpt, steps: int = 20, step_size: float = 0.3) -> Iterator[float]:
     """The loss of each step, over all ranks' samples."""
-    model, data, random = make(), text().data, torch.Generator().manual_seed(0)
+    model, data, random = make().to(comm.device), text().data, torch.Generator().manual_seed(0)
     for x in [*model.parameters(), *model.buffers()]:
         comm.broadcast(x.data, 0)  # everybody starts as rank 0 does
     for _ in range(steps):
-        x, y = (part[comm.rank :: comm.size] for part in windows(data, CONTEXT, BATCH, random))
+        x, y = (part[comm.rank :: comm.size].to(comm.device) for part in windows(data, CONTEXT, BATCH, random))
         total = loss(model(x), y, "sum") / (BATCH * CONTEXT)
         model.zero_grad()
         total.backward()
