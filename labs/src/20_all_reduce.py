@@ -621,9 +621,10 @@ reveal(
 # and **who is a branch in one is a leaf in the other.**
 #
 # ```
-#       4            5        8 ranks, called 1 to 8
-#     2   6        3   7      the second is the first,
-#    1 3 5 7 8    2 4 6 8 1   every rank one further
+#          8               1      8 ranks, called 1 to 8
+#      4               5          the second is the first,
+#    2   6           3   7        every rank one further
+#   1 3 5 7         2 4 6 8
 # ```
 #
 # A tree's root sends 3 n with 8 ranks. In the double tree nobody sends
@@ -791,7 +792,7 @@ def build(ranks, wire, distance_costs):
     best = crossovers(cluster, ranks, 10**8)
     lines = laws(cluster, ranks)
     under = f"{ranks} ranks, {wire}, {note}"
-    title = f"Large tensors: the {best[-1][1]} is the fastest"
+    title = f"Fastest with large tensors: {best[-1][1]}"
     drawn = crossover(lines, best, title=title, under=under)
     said = f"{title}. {under[0].upper()}{under[1:]}."
     return views.Figure(drawn.figure, said, rows=drawn.rows)
@@ -813,7 +814,8 @@ for cluster in office[8], pairs:
 # In round 0 of halving-doubling **all ranks send far away at once**, half
 # of the numbers each, and pairs share a wire. A ring sends one chunk
 # from machine to machine, whatever happens inside. The torus adds up
-# inside first. Seven ranks fold: halving sends 2 n more, the ring none.
+# inside first. Seven ranks fold: halving has two rounds of n more, the
+# ring none.
 
 # %% [markdown] tags=["explore"]
 # One map of who wins, on one wire: a row a number of ranks, a letter a
@@ -849,8 +851,8 @@ explore(mapped, place, **speeds, powers_of_two_only=bool)
 
 # %% [markdown] tags=["explain"]
 # With large tensors **powers of two halve, primes go round, all others
-# make a torus.** What cannot be halved to the end has to fold, 2 n more;
-# a prime cannot be cut into rows and columns. A ring takes any number of
+# make a torus.** What cannot be halved to the end has to fold, which takes
+# two rounds of n; a prime cannot be cut into rows and columns. A ring takes any number of
 # ranks, and talks to neighbours alone. That is why machines use it.
 #
 # The border is some rounds' latency, counted in bytes: it moves with
@@ -896,9 +898,9 @@ print(f"sockets       {1e3 * sockets:6.2f} ms")
 # **Yours: decide.** The fastest of three by law, for any ranks, bytes,
 # and wire. `wire.latency_s` is what a round waits, `wire.bytes_per_s`
 # what a second carries. *q* of the *p* ranks meet: the largest power of
-# two up to *p*.
+# two up to *p*. Bytes are those of all rounds, one after the other.
 #
-# | name | rounds | bytes each sends | if p > q, more |
+# | name | rounds | bytes | if p > q, more |
 # |---|---|---|---|
 # | `"ring"` | 2 (p − 1) | 2 n (p − 1) / p | - |
 # | `"recursive doubling"` | log₂ q | n log₂ q | 2 rounds, 2 n |

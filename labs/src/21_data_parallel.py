@@ -189,9 +189,7 @@ show(chart)
 # %% tags=["see"]
 back, wire = [0.010] * 8, [ring.law_seconds(4, 4 * 302**2, OFFICE)] * 8
 alpha, beta = OFFICE.latency_s, 302**2 / OFFICE.bytes_per_s  # a chunk
-priced = costs.Unit(
-    by={"F": 0.005, "B": 0.010}, alpha=alpha, beta=beta
-)
+priced = costs.Unit({"F": 0.005, "B": 0.010}, alpha, beta)
 laws = dp.naive.law_seconds, dp.overlapped.law_seconds
 plans = dp.step.after_backward(8, 4), dp.step.beside_backward(8, 4)
 seconds = {}
@@ -200,7 +198,8 @@ for name, law, plan in zip(("after", "beside"), laws, plans):
     took = alone(name).makespan_s()
     seconds[name] = Three(law(0.040, back, wire), said, took)
 title = "Beside the backward: 125 ms by law, not 160"
-told = "measured on 4 processes over " + runs[0]["after"].backend
+told = "emulated device, shaped wire: office; "
+told += "measured on 4 processes over " + runs[0]["after"].backend
 show(witnesses(seconds, title=title, under=told, unit="s"))
 
 # %% tags=["reveal"]
@@ -281,8 +280,8 @@ reveal(
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** A step pays what does not fit behind the backward:
-# one message on a fast wire, most of them on a slow one. Next: how many
-# messages there should be.
+# one message of 5 ms on a fast wire, 50 of 120 ms on a slow one. Next: how
+# many messages there should be.
 
 # %% [markdown] tags=["predict"]
 # ## Buckets
@@ -550,7 +549,7 @@ def slowest(jitter, sick):
         (n, max(least, 1 + jitter * (n - 1) / (n + 1))) for n in counts
     ]
     more = law[-1][1] / law[6][1] - 1
-    title = f"1,000 ranks wait {more:.1%} longer than 64"
+    title = f"1,000 ranks: a step {more:.1%} longer than with 64"
     if sick:
         title = "One sick rank: a step takes 10 s, however many ranks"
     under = f"the slowest of N on average, jitter {jitter:.0%}, by law"

@@ -17,8 +17,8 @@
 # data parallelism all meet after each step, so **three machines spend
 # nine tenths of their time waiting for one. Must they?**
 #
-# *Builds on [lab 20](20_all_reduce.ipynb): who comes early waits for who
-# comes last. Takes 55 minutes, 4 ranks, 35 s of machine time.*
+# *Builds on [lab 21](21_data_parallel.ipynb): a step ends when the last
+# rank has come. Takes 55 minutes, 4 ranks, 35 s of machine time.*
 #
 # The next cell imports what the others use, and takes some 4 s.
 
@@ -269,7 +269,7 @@ same = verify(ours[0], replay[0], after="60 asynchronous updates")
 # The order was decided by chance, and **everything else follows from
 # it**. What a gradient reads, it reads at one moment, which is on
 # record. So a run that nobody can repeat can still be proved.
-#
+
 # %% [markdown] tags=["see"]
 # Chance also decides who computes how many gradients. What each costs on
 # the wire is a law: **a gradient goes up, new weights come down.** Ten
@@ -301,6 +301,7 @@ def weighed(rank, server=3):
     ]
     sent = ended[rank][2]
     assert count == len(out) == sent.messages
+    assert sent.bytes % count == 0
     said = sum(s.nbytes for s in out) // count, sent.bytes // count
     return Three(ps.law_bytes(layout, 1, int(rank == server)), *said)
 
@@ -540,8 +541,8 @@ verify(alone, [three] * 4, because="means of sums", after="3 steps")
 # ## See it: who learns fastest?
 #
 # Six ways on the digits, with the slow worker, against seconds of the
-# virtual clock. Rates are such that one second of all workers moves the
-# weights about as far. It takes some 5 s.
+# virtual clock. Rates are such that a gradient moves the weights, or their
+# mean, about as far in all six. It takes some 5 s.
 
 
 # %% tags=["setup"]
@@ -883,6 +884,7 @@ bill("asynchronous server", lab="22", **cost)
 # bound of stale synchrony helps the second only.) "Why can the replay
 # give the same bits though no two runs are alike?"
 #
-# In a 45-minute slot skip *Wait a little*, *Explore* and *Yours* 2, 3.
+# In a 45-minute slot skip *Run it: wait a little*, the hunts, and the
+# second and third exercise.
 #
 # </details>

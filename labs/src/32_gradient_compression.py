@@ -293,17 +293,19 @@ print(f"without a memory {often[0]}, with one {often[1]}")
 # %% tags=["run"]
 # %%torchrun --in ErrorFeedback,TopK --out sent_and_kept,handed,wired
 reducer, sent_and_kept, handed = ErrorFeedback(TopK(0.01)), 0, 0
+count = 0
 draw = torch.Generator().manual_seed(rank)
 for k in range(5):
     x = torch.randn(10_000, generator=draw, dtype=torch.float64)
     x = x.to(comm.device)
     sent = reducer.reduce({"w": x}, comm).sent["w"]
     sent_and_kept, handed = sent_and_kept + sent, handed + x
+    count += sent.count_nonzero().item()
     if k == 0:  # where ranks also agree what they bring
         before = comm.traffic.copy()
 sent_and_kept += reducer.residual("w")
 wired = comm.traffic - before
-print(f"handed over {5 * 10_000:,} numbers, sent {5 * 100:,}")
+print(f"handed over {5 * x.numel():,} numbers, sent {count:,}")
 
 # %% tags=["see"]
 why = "sums in another order"
@@ -450,7 +452,8 @@ loud = trained(comm, sixth(), steps=8)
 # which line ends first (its steps are short), and which one comes down
 # last. *Why does dense jump?* A step of 0.1 is close to the bound for
 # this net; with 0.05 the jumps are less than half as high. PowerSGD is
-# near to dense. What 1-bit and top-k send in a step is shorter.
+# near to dense. 1-bit and top-k send less of a gradient at once, and so
+# take shorter steps.
 
 
 # %% tags=["see"]
@@ -471,17 +474,17 @@ show(courses(on(KITCHEN), title=title, under=under, **axes))
 
 # %% [markdown] tags=["see"]
 # The same runs on a wire a hundred times as fast, the *rack*. **All lines
-# end at the same time now**: what is left is how much a step learns. And
+# end at almost the same time now**: what is left is how much a step learns. And
 # no compressor has computed anything yet.
 
 # %% tags=["see"]
 under = "emulated: 5 ms a step and the rack's wire, 4 ranks"
-title = "On a fast wire a step takes as long, whatever it sends"
+title = "On a fast wire steps are nearly as long, whatever they send"
 show(courses(on(RACK), title=title, under=under, **axes))
 
 # %% [markdown] tags=["see"]
 # Is what waits bounded, or does it grow for ever? Both axes are
-# logarithmic. **Look which line does not bend**, within its eight steps:
+# logarithmic. **Look which line never levels off**, in its eight steps:
 # the sixth, QSGD of one level, which without a memory is right on
 # average.
 
@@ -800,7 +803,7 @@ print(said := f"sent {sent:,} bytes, error {error:.3f}")
 # %% [markdown] tags=["out"]
 # The script on four new processes, which takes some 5 s: as many bytes,
 # and the same error? `labs/scripts/compress.py` trains a GPT so, with
-# any method on any wire: `--method power_sgd --rank 2 --wire kitchen`.
+# most of these methods: `--method power_sgd --rank 2 --wire kitchen`.
 
 # %% tags=["out"]
 printed = run_script("compress.py", 4)
