@@ -303,8 +303,8 @@ reveal(
 badge = verify(total, [star[0]] * 4)
 
 # %% [markdown] tags=["run"]
-# And PyTorch's own all-reduce, which you called in lab 00? The same
-# ranks, the same numbers, one line.
+# And `comm.all_reduce`, which you called in lab 00? The same ranks, the
+# same numbers, one line.
 
 # %% tags=["run"]
 # %%torchrun --out own
@@ -723,9 +723,9 @@ for name, way in ALGORITHMS.items():
 # ## Run it: who is the fastest when?
 #
 # The four processes again, now with the office's wire between them:
-# three sizes, each sum three times, the quickest counts. `choices` makes
+# three sizes, each sum ten times, the quickest counts. `choices` makes
 # each schedule at its best for a size, such as the double tree in as many
-# pieces as are best. This takes 3 s.
+# pieces as are best. This takes 4 s.
 
 # %% tags=["run"]
 # %%torchrun --in shaped,office,perf_counter --out ran
@@ -734,7 +734,7 @@ for nbytes in (1_000, 32_000, 1_000_000):
     x = torch.ones(nbytes // 4, device=comm.device)
     for one in lt.collectives.choices(office[4], 4, nbytes):
         plan, tries = one.schedule(), []
-        for _ in range(3):
+        for _ in range(10):
             slow.barrier()
             begun = perf_counter()
             lt.collectives.run(slow, x, plan)
