@@ -30,6 +30,10 @@ class Agreed:
         self._settings = [settings] if settings else []
         self._known: list[tuple[Comm, list[tuple[str, torch.Size, torch.dtype]]]] = []
 
+    def __getstate__(self) -> dict[str, object]:
+        """A copy has seen no bucket: communicators stay where they are."""
+        return {"_settings": self._settings, "_known": []}
+
     def __call__(self, grads: Mapping[str, Tensor], comm: Comm) -> None:
         """Hold the ranks of `comm` to one bucket."""
         ordinary(grads, comm)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
+from typing import NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -146,6 +147,11 @@ class Replica:
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Go on from what `state_dict` gave. Errors: those of the reducer."""
         self.reducer.load_state_dict(state)
+
+    def __getstate__(self) -> NoReturn:
+        """Errors: always, for a copy would have neither hooks nor a communicator of its own."""
+        what = "a replica can be neither copied nor pickled"
+        raise UserError(what, attempt="copy.deepcopy(replica.model), and replica.state_dict()")
 
     def close(self) -> None:
         """Take all hooks off the model."""

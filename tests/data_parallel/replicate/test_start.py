@@ -1,5 +1,8 @@
 """All ranks start from rank 0's model, whatever its dtypes and strides, or hear in words where theirs is another."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -144,3 +147,23 @@ def test_a_second_replica_while_another_takes_the_gradients(ranks, replicate):
         "expected one replica at a time; try: close() the other one first, or a new model"
     )
     assert ranks(2).run(again, replicate) == [(words, [[1.5, 1.5]])] * 2
+
+
+def copies(comm, replicate):
+    """What copying and pickling come to, and whether a copy of the model stands alone."""
+    model, said = nn.Linear(2, 1), []
+    replica = replicate(model, comm)
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(UserError) as error:
+            way(replica)
+        said.append(str(error.value))
+    apart = copy.deepcopy(model)
+    apart(torch.ones(1, 2)).sum().backward()
+    replica.close()
+    return set(said), apart.weight.grad.tolist(), model.weight.grad
+
+
+@each_way
+def test_a_replica_is_not_copied_but_its_parts_are(ranks, replicate):
+    words = "a replica can be neither copied nor pickled; try: copy.deepcopy(replica.model), and replica.state_dict()"
+    assert ranks(2).run(copies, replicate) == [({words}, [[1.0, 1.0]], None)] * 2
