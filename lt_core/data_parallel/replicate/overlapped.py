@@ -21,6 +21,7 @@ from torch.utils.hooks import RemovableHandle
 
 from lt_core.base.errors import UserError
 from lt_core.base.trace import Trace
+from lt_core.collectives.agreement import fractions
 from lt_core.collectives.reducer import Reducer, memories
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.bucketed import law_bytes, law_messages
@@ -111,6 +112,7 @@ class Overlapped(Replica):
             return
         self._under_way.free()
         chosen = {name: self.parameters[name] for name in names}
+        fractions(chosen)
         buckets = [self._bucket(cut) for cut in in_backward_order(chosen, self.bucket_bytes)]
         self._under_way.buckets = buckets
         self._home = {name: bucket for bucket in buckets for name in bucket.parameters}

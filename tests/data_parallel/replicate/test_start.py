@@ -79,6 +79,8 @@ class Own(nn.Module):
             self.layer = nn.LazyLinear(3)
         if kind == "elsewhere":
             self.far = nn.Parameter(torch.ones(2, device="meta"))
+        if kind in ("complex64", "float8_e4m3fn"):
+            self.odd = nn.Parameter(torch.ones(2).to(getattr(torch, kind)))
 
 
 def wrong(comm, kind):
@@ -106,6 +108,8 @@ WRONG = {
     "name": "number 1: rank 0 has nothing, rank 1 has bias (2,) torch.float32",
     "lazy": "layer.weight has no shape yet; try: run one forward before you replicate the model",
     "elsewhere": "far is not where the communicator works; got meta; expected cpu; try: model.to('cpu')",
+    "complex64": "a mean needs fractions; got odd (2,) torch.complex64; expected a floating dtype of at least 16 bits",
+    "float8_e4m3fn": "a mean needs fractions; got odd (2,) torch.float8_e4m3fn; expected a floating dtype",
     "no module": "only a module can be replicated; got list; expected a torch.nn.Module",
     "no bucket": "buckets of 0 bytes hold nothing; try: bucket_bytes=26214400",
     "no flat bucket": "buckets of 0 bytes hold nothing; try: bucket_bytes=26214400",
