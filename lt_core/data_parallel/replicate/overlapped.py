@@ -49,7 +49,8 @@ def replicate(
     does. Without a reducer buckets are summed by the communicator's own all-reduce, in place. A reducer works on a
     thread beside the backward; until `sync()` nobody else may use its communicator. Else arguments and errors are
     those of `bucketed.replicate`, and samples are refused where the reducer remembers gradients: these have left, and
-    a part of them waits, before it is known by what they are to be divided.
+    a part of them waits, before it is known by what they are to be divided. So is a second backward of a step whose
+    first has left, where the reducer has momentum: it would take the two for two steps.
     """
     return Overlapped(model, comm, reducer, bucket_bytes, trace)
 
@@ -64,7 +65,7 @@ class Overlapped(Replica):
         super().__init__(model, comm, reducer, trace)
         self.bucket_bytes = bucket_bytes
         self._carrier: Carrier = Summed(comm) if reducer is None else Beside(comm, reducer)
-        self._remembers = bool(memories(self.reducer))
+        self._memories = memories(self.reducer)
         self._under_way = UnderWay(self._carrier)
         self._hooks: dict[str, RemovableHandle] = {}
         self._sparse: set[str] = set()  # known to be: they stand outside
@@ -79,8 +80,7 @@ class Overlapped(Replica):
         late = [name for name, p in self.parameters.items() if p.grad is not None]
         used = {name for bucket in self._under_way.buckets for name in bucket.used}
         roll = call_roll(self.comm, self.parameters, samples, used, late)
-        if samples is not None and self._remembers:  # after the roll, so that all ranks hear it
-            raise _no_samples(self.reducer)
+        self._check_memory(roll, samples)  # after the roll, so that all ranks hear it
         with self.or_dropped():
             self._show(roll)
         self._sparse |= set(roll.sparse)
@@ -135,6 +135,19 @@ class Overlapped(Replica):
             self._under_way.begin()  # [2]
             if self.record:
                 self.record.computed("backward")
+
+    def _check_memory(self, roll: Roll, samples: float | None) -> None:
+        """Refuse what a reducer that remembers would take for something else."""
+        if samples is not None and self._memories:
+            raise _no_samples(self.reducer)
+        again = [name for name in roll.late if name in self._under_way.reduced()]
+        if again and "waiting" in self._memories:
+            raise UserError(
+                f"a second gradient of {again[0]} came when the first had left",
+                f"{type(self.reducer).__name__}, whose momentum would take them for two steps",
+                "one backward a step beside which buckets leave",
+                "no_sync() for all backwards but the last, or bucketed.replicate",
+            )
 
     def _show(self, roll: Roll) -> None:
         """`.grad` becomes what has landed."""

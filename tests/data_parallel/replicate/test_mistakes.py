@@ -1,12 +1,14 @@
 """A sync with a mistake can be called again, and counts once."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
 from lt_core.base.errors import UserError
 from lt_core.collectives import Mean, ring
 from lt_core.comm import threads
-from lt_core.compression import ErrorFeedback, TopK, deep_gradient_compression
+from lt_core.compression import ErrorFeedback, MomentumCorrection, TopK, deep_gradient_compression
 from lt_core.data_parallel.replicate import bucketed, flat, naive, overlapped
 from tests.data_parallel.replicate.two_layers import backward, grads, two_layers
 
@@ -88,3 +90,33 @@ def test_a_memory_beside_the_backward_takes_no_samples():
             assert left == [None, None] and again == [said, left]
     first, second = threads.run(samples_beside_the_backward, 2, (lambda: TopK(1.0),), 20)
     assert first == second and first[0] == threads.run(samples_beside_the_backward, 2, (lambda: Mean(),), 20)[0][0]
+
+
+def two_backwards(comm, replicate, windows):
+    """Steps of two backwards, under momentum, the first in a window or not: what was said, and the last gradients."""
+    model, said = two_layers(), ""
+    replica = replicate(model, comm, MomentumCorrection(Mean(), 0.5, masking=False))
+    for window in windows:
+        model.zero_grad()
+        with replica.no_sync() if window else nullcontext():
+            backward(model, comm, 0)
+        backward(model, comm, 0)
+        try:
+            replica.sync()
+        except UserError as error:
+            said = str(error)
+            replica.forget()
+    replica.close()
+    return said, grads(model)
+
+
+def test_momentum_beside_the_backward_takes_one_backward_a_step():
+    """A second one was a second step of its velocity: 15 and half of it, where `bucketed` had 15."""
+    said = (
+        "a second gradient of 0.weight came when the first had left; got MomentumCorrection, whose momentum would take "
+        "them for two steps; expected one backward a step beside which buckets leave; try: no_sync() for all backwards "
+        "but the last, or bucketed.replicate"
+    )
+    right = threads.run(two_backwards, 2, (bucketed.replicate, [False]), 20)
+    assert threads.run(two_backwards, 2, (bucketed.replicate, [True]), 20) == right
+    assert threads.run(two_backwards, 2, (overlapped.replicate, [False, True]), 20) == [(said, g) for _, g in right]
