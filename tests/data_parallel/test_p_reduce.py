@@ -88,7 +88,10 @@ def other_models(comm, run, heard):
 
 
 def wide(rank):
-    return nn.Linear(3 if rank else 2, 1, dtype=torch.float64)
+    model = nn.Linear(3 if rank else 2, 1, dtype=torch.float64)
+    for p in model.parameters():
+        nn.init.zeros_(p)  # ranks 1 and 2, who may meet first, are alike
+    return model
 
 
 def deeper(rank):
