@@ -6,6 +6,8 @@ What NCCL or gloo sends inside its all-reduce is not seen at our door. Each rank
     all_gather       p - 1 messages of n / p bytes      broadcast    n bytes from everyone but the root's left neighbour
 
 n: bytes of the whole tensor (the long one of the two), p: ranks. all_to_all sends each part straight to its owner.
+What is small, or goes through memory, takes other ways (`small`, `shared_memory`); it is counted alike, so that a run's
+bytes do not depend on its back end.
 Source: Patarasuk and Yuan 2009.
 """
 
