@@ -33,8 +33,9 @@ class Question(NamedTuple):
     options: tuple[str, ...] = ()
 
     def value(self, answer: float | str) -> str:
-        """An answer in words: `1.75 n`."""
-        return f"{number(answer)} {self.unit}".strip()
+        """An answer in words: `1.75 n`, `3 rank-seconds`, `1 rank-second`."""
+        unit = re.sub(r"(?<=\w{3})s$", "", self.unit) if answer == 1 else self.unit  # "ms" is no plural
+        return f"{number(answer)} {unit}".strip()
 
 
 def predict(

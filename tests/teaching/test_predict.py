@@ -34,6 +34,15 @@ def test_a_choice_is_asked_with_its_answers_and_taken_by_its_words(learner, caps
         predict("22.badge", "which badge?", options=["≡", "≈", "≠"], guess="x", learner=learner)
 
 
+@pytest.mark.parametrize(
+    ("guess", "unit", "said"),
+    [(1, "rank-seconds", "1 rank-second"), (3, "rank-seconds", "3 rank-seconds"), (1, "ms", "1 ms"), (1, "n", "1 n")],
+)
+def test_one_is_no_plural(learner, capsys, guess, unit, said):
+    predict(*ASKED, unit=unit, guess=guess, learner=learner)
+    assert f"you said {said}, a hunch" in capsys.readouterr().out
+
+
 def test_another_guess_replaces_it_and_the_same_again_is_not_written_twice(learner):
     for guess in (7, 1.5, 1.5):
         predict(*ASKED, unit="n", guess=guess, learner=learner)

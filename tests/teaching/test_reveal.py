@@ -28,6 +28,25 @@ def test_what_was_said_what_is_right_and_why(learner, capsys, guess, verdict):
     )
 
 
+@pytest.mark.parametrize("guess", [120, 119.6, 120.4])
+def test_the_usual_wrong_answer_has_no_points_however_near_it_is(learner, capsys, guess):
+    said(learner, guess)
+    capsys.readouterr()
+    reveal("20.ring_bytes", 125, usual="120: “overlap hides everything”", wrong=[100, 120], learner=learner)
+    assert f"You said {guess} n, fairly sure. It is 125 n: the usual wrong answer, 0 of 3" in capsys.readouterr().out
+    assert [r["points"] for r in learner.records("reveal")] == [0]
+
+
+@pytest.mark.parametrize(
+    ("guess", "right", "verdict"),
+    [(118, 125, "within a quarter, 2"), (124.5, 125, "right, 3"), (0, 125, "the usual wrong answer, 0")],
+)
+def test_who_says_something_else_is_judged_by_what_is_right(learner, capsys, guess, right, verdict):
+    said(learner, guess)
+    reveal("20.ring_bytes", right, wrong=[120, 124.4, 0], learner=learner)
+    assert f": {verdict} of 3 points." in capsys.readouterr().out
+
+
 def test_without_a_guess_here_is_the_answer(learner, capsys):
     predict("20.ring_bytes", "bytes each rank sends", unit="n", learner=learner)
     capsys.readouterr()
@@ -82,4 +101,7 @@ def test_a_notebook_gets_the_same_words_with_a_chip(learner, displayed):
     reveal("20.ring_bytes", 1.75, why=WHY, usual="7 < 8", learner=learner)
     data = displayed[-1]["data"]
     assert "✘ far off" in data["text/html"] and "7 &lt; 8" in data["text/html"]
-    assert data["text/plain"].startswith("You said 7 n")
+    assert data["text/html"].count("far off") == 1  # the chip says it
+    assert data["text/plain"].startswith("You said 7 n, fairly sure. It is 1.75 n: far off, 0 of 3 points.")
+    reveal("20.ring_bytes", 8, wrong=[7], learner=learner)
+    assert "✘ the usual wrong answer" in displayed[-1]["data"]["text/html"]
