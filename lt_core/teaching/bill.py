@@ -1,7 +1,7 @@
 """The bill: what each technique cost in four currencies, memory, compute, wire and sameness, on the learner's own runs.
 
-    bill("ring all-reduce", lab="20", traffic=traffics, badge=verify(results))     adds a line, and shows all
-    bill()                                                                         shows all
+    bill("ring all-reduce", lab="20", traffic=traffics, n_bytes=x.nbytes, badge=verify(results))   adds a line
+    bill()                                                                                         shows all
 
 Every value is taken from the Ledger, Trace, Traffic and badge of a run; what was not measured is called so.
 """
@@ -32,24 +32,30 @@ def bill(
     ledger: Ledger | Sequence[Ledger] | None = None,
     trace: Trace | None = None,
     traffic: Traffic | Sequence[Traffic] | None = None,
+    n_bytes: float | None = None,
     badge: Badge | None = None,
+    of: str = "",
     steps: int = 1,
     note: str = "",
     learner: Learner | None = None,
 ) -> None:
     """Add what a run of `technique` cost to the learner's bill, and show the bill; without a technique only show it.
 
-    ledger, traffic: one, or a list by rank.  steps: how many steps the traffic is of.  note: in your words. A technique
-    billed before keeps what is not measured anew. Errors: fewer than one step.
+    ledger, traffic: one, or a list by rank.  n_bytes: how large what is sent in a step is, once and whole, such as the
+    tensor that is summed: so lines of different runs compare, in n.  of: what the badge is of, if not of the training.
+    steps: how many steps the traffic is of.  note: in your words. A technique billed before keeps what is not measured
+    anew. Errors: fewer than one step, an n of nothing.
     """
     file = learner or Learner()
     if steps < 1:
         raise UserError("a bill needs steps", steps, "at least 1")
+    if n_bytes is not None and n_bytes <= 0:
+        raise UserError("a bill in parts of n needs an n", n_bytes, "bytes above 0")
     failed = ""
     if technique:
         new = {
             "lab": lab or None, "note": note or None, **_memory(ledger), **_compute(trace), **_wire(traffic, steps),
-            "sameness": f"{badge.sign} {badge.word}" if badge else None,
+            "n_bytes": n_bytes, "sameness": f"{badge.sign} {badge.word}{f', of {of}' * bool(of)}" if badge else None,
         }  # fmt: skip
         failed = file.add("bill", name=technique, **{key: value for key, value in new.items() if value is not None})
     lines = items(file)

@@ -14,7 +14,7 @@ Pair = tuple[float, float]
 
 
 class Item(NamedTuple):
-    """One line. Wire: (least, most) of the ranks, a step; None where nothing was measured."""
+    """One line. Wire: (least, most) of the ranks, a step; None where nothing was measured. n: what is sent, once."""
 
     technique: str
     lab: str = ""
@@ -24,6 +24,7 @@ class Item(NamedTuple):
     sent_bytes: Pair | None = None
     messages: Pair | None = None
     by_law: bool | None = None
+    n_bytes: float | None = None
     sameness: str | None = None
     note: str = ""
 
@@ -41,11 +42,15 @@ class Item(NamedTuple):
 
     @property
     def wire(self) -> str:
-        """What a rank sends in a step."""
+        """What a rank sends in a step, as a part of n where that is known."""
         if self.sent_bytes is None or self.messages is None:
             return NOT_YET
-        law = ", by law" if self.by_law else ""
-        return f"{_count(self.sent_bytes, 'byte')} in {_count(self.messages, 'message')} a rank and step{law}"
+        law, sent = ", by law" if self.by_law else "", _count(self.sent_bytes, "byte")
+        messages = f"in {_count(self.messages, 'message')} a rank and step"
+        if self.n_bytes is None:
+            return f"{sent} {messages}{law}"
+        parts = _range(*(f"{end / self.n_bytes:.3g}" for end in self.sent_bytes))
+        return f"{parts} n {messages}{law} ({sent}; n = {self.n_bytes:,.0f})"
 
     def cells(self) -> tuple[str, str, str, str]:
         """The four currencies in words."""
@@ -56,7 +61,7 @@ def words(lines: Sequence[Item]) -> str:
     """The bill as text: a paragraph a technique, a line a currency."""
     if not lines:
         return "Your bill is empty: each lab adds a line."
-    return "\n".join(["Your bill, technique by technique:", *map(_paragraph, lines)])
+    return "\n".join(["Your bill, technique by technique:", *map(_paragraph, lines), *_key(lines)])
 
 
 def table(lines: Sequence[Item]) -> str:
@@ -66,7 +71,13 @@ def table(lines: Sequence[Item]) -> str:
     heads = "".join(f'<th scope="col" style="text-align:left">{h}</th>' for h in ("technique", *CURRENCIES))
     rows = [f'<th scope="row" style="text-align:left">{_named(item)}</th>{_cells(item)}' for item in lines]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><caption>Your bill</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    key = "".join(f"<p>{line}</p>" for line in _key(lines))
+    return f"<table><caption>Your bill</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{key}"
+
+
+def _key(lines: Sequence[Item]) -> list[str]:
+    """What n is, where a line has one: runs are of different sizes, and compare in it."""
+    return ["n: the bytes of what is summed or sent, once; lines compare in n."] * any(x.n_bytes for x in lines)
 
 
 def _cells(item: Item) -> str:
@@ -86,4 +97,8 @@ def _paragraph(item: Item) -> str:
 def _count(ends: Pair, noun: str) -> str:
     """`1 message`, `5 to 20 bytes`."""
     least, most = (f"{end:,.6g}" if end % 1 else f"{end:,.0f}" for end in ends)
-    return f"{least if least == most else f'{least} to {most}'} {noun}{'s' * ({least, most} != {'1'})}"
+    return f"{_range(least, most)} {noun}{'s' * ({least, most} != {'1'})}"
+
+
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"

@@ -64,6 +64,31 @@ def test_one_byte_in_one_message(learner, capsys):
     assert "  wire: 1 byte in 1 message a rank and step\n" in capsys.readouterr().out
 
 
+def test_lines_of_different_sizes_compare_in_n(learner, capsys):
+    bill("through rank 0", traffic=[traffic(10, 20), traffic(10)], n_bytes=10, learner=learner)
+    bill("ring", traffic=[traffic(6144, 6144)] * 2, n_bytes=8192, learner=learner)
+    shown = capsys.readouterr().out
+    assert "  wire: 1 to 3 n in 1 to 2 messages a rank and step (10 to 30 bytes; n = 10)\n" in shown
+    assert "  wire: 1.5 n in 2 messages a rank and step (12,288 bytes; n = 8,192)\n" in shown
+    assert shown.endswith("n: the bytes of what is summed or sent, once; lines compare in n.\n")
+
+
+def test_n_is_of_a_step_and_may_be_a_part(learner):
+    bill("top-k", traffic=traffic(30, 30, by_law=True), n_bytes=100, steps=2, learner=learner)
+    assert items(learner)[0].wire == "0.3 n in 1 message a rank and step, by law (30 bytes; n = 100)"
+
+
+def test_a_badge_says_of_what_it_is(learner, capsys):
+    bill("top-k", badge=verify(torch.ones(3), torch.ones(3)), of="sent + kept", learner=learner)
+    assert "  sameness: ≡ SAME BITS, of sent + kept\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("n_bytes", [0, -8])
+def test_an_n_of_nothing_compares_nothing(learner, n_bytes):
+    with pytest.raises(UserError, match=f"a bill in parts of n needs an n; got {n_bytes}; expected bytes above 0"):
+        bill("ring", traffic=traffic(8), n_bytes=n_bytes, learner=learner)
+
+
 def test_a_trace_without_computing_says_nothing_of_compute(learner):
     bill("ring", trace=Trace("run", [Span(0, "out", "3SEND0>1", 0.0, 1.0)]), learner=learner)
     assert items(learner)[0].compute == "not measured yet"
@@ -82,7 +107,12 @@ def test_a_notebook_gets_a_table_of_five_columns(learner, displayed):
     bill("ring <1>", lab="20", traffic=traffic(8), learner=learner)
     html = displayed[0]["data"]["text/html"]
     assert html.count('scope="col"') == 5 and html.count("<td") == 4 and "ring &lt;1&gt; (lab 20)" in html
-    assert displayed[0]["data"]["text/plain"].startswith("Your bill")
+    assert displayed[0]["data"]["text/plain"].startswith("Your bill") and "<p>" not in html
+    bill("ring <1>", n_bytes=8, learner=learner)
+    assert "1 n in 1 message" in displayed[1]["data"]["text/html"]
+    assert displayed[1]["data"]["text/html"].endswith(
+        "</table><p>n: the bytes of what is summed or sent, once; lines compare in n.</p>"
+    )
 
 
 def test_no_steps_no_bill(learner):
