@@ -6,6 +6,7 @@ Chunk i of p of n elements is [n*i//p, n*(i+1)//p), everywhere: for n = 10, p = 
 from __future__ import annotations
 
 import re
+from math import floor, log10
 
 from lt_core.base.errors import UserError
 
@@ -35,6 +36,15 @@ def rate_text(bytes_per_s: float) -> str:
     return _scaled(8 * bytes_per_s, steps)
 
 
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Both numbers, `5,813` and `5,807`: three digits, or as many more as it takes to tell them apart."""
+    for digits in range(3, 18):
+        texts = _plain(one, digits), _plain(other, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
 def parse_bytes(text: str) -> int:
     """Bytes in `16 MiB`, `1.5 kB`, `4096`."""
     number, unit = _parsed(text, {"": 1, **_BYTES}, "a size like 16 MiB, 1.5 kB or 4096")
@@ -52,6 +62,14 @@ def parse_rate(text: str) -> float:
     rates = {**{unit: factor / 8 for unit, factor in _BITS.items()}, **{f"{u}/s": f for u, f in _BYTES.items()}}
     number, unit = _parsed(text, rates, "a rate like 10 Gbit/s or 1.2 GB/s")
     return number * unit
+
+
+def _plain(value: float, digits: int) -> str:
+    """With thousands separators and no exponent, as long as it stays short."""
+    if not value or not 1e-6 <= abs(value) < 1e15:
+        return f"{value:,.{digits}g}"
+    text = f"{value:,.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:

@@ -15,6 +15,7 @@ from lt_core.base.units import (
     parse_seconds,
     rate_text,
     seconds_text,
+    told_apart,
 )
 
 
@@ -59,6 +60,20 @@ def test_seconds_text(seconds, text):
 )
 def test_rate_text(rate, text):
     assert rate_text(rate) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "texts"),
+    [
+        (5812.75, 5806.94, ("5,813", "5,807")), (5806.9, 5806.4, ("5,807", "5,806")),
+        (5806.91, 5806.92, ("5,806.91", "5,806.92")), (1.5, 2, ("1.5", "2")),
+        (0.51234, 0.51236, ("0.5123", "0.5124")), (0, 23456.0, ("0", "23,456")),
+        (-3.25, 3.25, ("-3.25", "3.25")), (7, 7.0, ("7", "7")),
+        (float("nan"), 1.0, ("nan", "1")), (1e300, 1.0, ("1e+300", "1")), (100, 1000, ("100", "1,000")),
+    ],
+)  # fmt: skip
+def test_two_numbers_are_written_so_that_they_can_be_told_apart(one, other, texts):
+    assert told_apart(one, other) == texts
 
 
 @pytest.mark.parametrize(("text", "nbytes"), [("16 MiB", 2**24), ("1.5 kB", 1500), ("4096", 4096), ("2GiB", 2**31)])

@@ -23,7 +23,7 @@ def test_a_line_a_property_and_a_verdict(capsys):
     found = check("20.reduce_scatter", reduce_scatter, launch=None)
     assert found.passed and not found.failed and not found.not_yet
     assert capsys.readouterr().out == (
-        "✔ returns a tensor like x\n✔ values\n✔ owner\n✔ any length\n✔ one rank alone\n✔ strided input\n"
+        "✔ returns a tensor like its input\n✔ values\n✔ owner\n✔ any length\n✔ one rank alone\n✔ strided input\n"
         "✔ input untouched\n✔ made of exchanges\n✔ messages\n✔ bytes\n"
         "20.reduce_scatter: passed, all 10 properties hold.\n"
     )
@@ -39,7 +39,7 @@ def test_an_exercise_not_yet_written_fails_nothing(capsys):
 
 def test_torch_s_own_not_implemented_is_an_error_like_others():
     found = check("20.reduce_scatter", lambda comm, x: torch.linalg.svd(x.bool()), launch=None)
-    assert not found.not_yet and found.failed == ("returns a tensor like x",)
+    assert not found.not_yet and found.failed == ("returns a tensor like its input",)
 
 
 def test_messages_are_explained_by_the_chunk_that_went_twice():
@@ -73,7 +73,7 @@ def test_the_owner_is_named():
 )
 def test_what_is_no_answer_is_said_with_the_learner_s_line(value, says):
     found = check("20.reduce_scatter", gives(value), launch=None)
-    assert found.failed == ("returns a tensor like x",) and says in str(found.lines[0])
+    assert found.failed == ("returns a tensor like its input",) and says in str(found.lines[0])
     assert all(line.holds is None or line.name in found.failed or line.name == "one rank alone" for line in found.lines)
 
 
@@ -128,7 +128,7 @@ def test_what_the_function_prints_is_kept_short_and_comes_after(capsys):
 
     found = check("20.reduce_scatter", answer, launch=None)
     out = capsys.readouterr().out
-    assert out.startswith("✔ returns a tensor like x\n") and out.count("\n  rank ") == 8
+    assert out.startswith("✔ returns a tensor like its input\n") and out.count("\n  rank ") == 8
     assert "your function printed (" in found.printed and "lines more):" in found.printed
 
 
@@ -143,7 +143,9 @@ def test_a_name_that_is_no_exercise():
 def test_a_notebook_gets_signs_and_words_and_the_record_is_not_shown_twice(displayed):
     found = check("20.reduce_scatter", gives(None), launch=None)
     html = displayed[0]["data"]["text/html"]
-    assert "✘ fails</span> returns a tensor like x: " in html and "– open</span> not judged yet: values, " in html
+    assert (
+        "✘ fails</span> returns a tensor like its input: " in html and "– open</span> not judged yet: values, " in html
+    )
     assert displayed[0]["data"]["text/plain"] == str(found)
     found._ipython_display_()
     assert len(displayed) == 1

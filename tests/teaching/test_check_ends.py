@@ -38,7 +38,7 @@ def test_slow_calls_are_not_tried_for_ever(monkeypatch):
     monkeypatch.setattr(report, "TRIED_S", 0.0)
     (first, *rest) = check("20.reduce_scatter", reduce_scatter, launch=None).lines
     assert first == (
-        "returns a tensor like x",
+        "returns a tensor like its input",
         None,
         "all calls together took more than 0 s; one is one of milliseconds",
     )

@@ -25,7 +25,7 @@ TWO = _cases("two steps", steps(2, "w"))
 MANY = _cases("nine steps", steps(9, "w"))
 BACK, ONCE, ADDED, KEPT = "returns what was sent", "one message a step", "what waits is added", "nothing is lost"
 
-RESULT = "returns a tensor like x"
+RESULT = "returns a tensor like its input"
 SEVERAL = tuple(Case(p, 5 * p + K, apart) for p in (2, 3, 4))
 SHARED = tuple(Case(p, 5 * p + K, alike) for p in (2, 3, 4))
 

@@ -96,8 +96,7 @@ def hands_over(run: Run) -> str:
             wanted = gradient.double() + waiting.get(name, torch.zeros_like(gradient, dtype=torch.float64))
             got = step.asked[0].get(name) if step.asked else None
             if got is None or got.shape != wanted.shape or not torch.allclose(got.double(), wanted, rtol=1e-12):
-                shown = "nothing" if got is None else _shown(got)
-                return f"{run.case}: step {k} sends {name} = {shown}; {_shown(wanted)} waits with the gradient"
+                return f"{run.case}: step {k} {_sends(name, got, gradient, wanted)}"
             waiting[name] = wanted - largest_alone({name: wanted})[name]
     return ""
 
@@ -131,6 +130,15 @@ def _tensors(value: Any) -> bool:
 
 def _copied(x: Mapping[str, Tensor]) -> Tensors:
     return {name: t.clone() for name, t in x.items()}
+
+
+def _sends(name: str, got: Tensor | None, gradient: Tensor, wanted: Tensor) -> str:
+    """What was handed to `send`, and what of it does not come from the gradient."""
+    if got is None or got.shape != wanted.shape:
+        what = "nothing" if got is None else f"a tensor of {tuple(got.shape)}"
+        return f"sends {what} as {name}; {_shown(wanted)} is due"
+    added, waits = _shown(got.double() - gradient.double()), _shown(wanted - gradient.double())
+    return f"sends {name} = {_shown(got)}, the gradient plus {added}; {waits} should have been kept for it"
 
 
 def _shown(x: Tensor) -> str:

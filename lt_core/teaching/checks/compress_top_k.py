@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from lt_core.base.units import told_apart
 from lt_core.teaching.checks.exercise import Make, Run
 from lt_core.teaching.checks.tensors import no_tensor
 
@@ -64,7 +65,8 @@ def is_the_mean(run: Run) -> str:
     for r, value in enumerate(run.values()):
         if not torch.allclose(value, wanted, rtol=1e-12, atol=1e-12):
             at = int((value - wanted).abs().argmax())
-            return f"{run.case}: rank {r} holds {value[at]:g} in place {at}, {wanted[at]:g} is right"
+            held, right = told_apart(value[at].item(), wanted[at].item())
+            return f"{run.case}: rank {r} holds {held} in place {at}, {right} is right"
     return ""
 
 
@@ -81,5 +83,5 @@ def sends_pairs(run: Run) -> str:
     most = (run.case.size - 1) * K * PAIR_BYTES
     for r, o in enumerate(run.outcomes):
         if o.traffic.bytes > most:
-            return f"{run.case}: rank {r} sent {o.traffic.bytes} bytes; {K} pairs to each other rank are {most}"
+            return f"{run.case}: rank {r} sent {o.traffic.bytes:,} bytes; {K} pairs to each other rank are {most:,}"
     return ""

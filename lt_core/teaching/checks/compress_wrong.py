@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W18", "the back end can do it", by_the_back_end, "made of exchanges", alone=True),
         Answer("W19", "takes what is sent out of x", clears, "input untouched", alone=True),
         Answer("W20", "somebody else is there", at_least_two, "one rank alone", alone=True),
-        Answer("W21", "the pairs, as they came", pairs_back, "returns a tensor like x", alone=True),
+        Answer("W21", "the pairs, as they came", pairs_back, "returns a tensor like its input", alone=True),
         Answer("W22", "ranks share variables", over_a_shared_board, "real processes", alone=True),
     ),
     "32.power_sgd": compress_wrong_low_rank.ANSWERS,

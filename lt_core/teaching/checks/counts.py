@@ -52,7 +52,7 @@ def bytes_sent(cases: Sequence[Case], laws: Laws, *after: str) -> Property:
         for r, o in enumerate(run.outcomes):
             sent, wanted = o.traffic.counted.bytes, laws.nbytes(run.case, r)
             if sent != wanted:
-                return f"{run.case}: rank {r} sent {sent} bytes, the law says {wanted}"
+                return f"{run.case}: rank {r} sent {sent:,} bytes, the law says {wanted:,}"
         return ""
 
     return Property("bytes", tuple(cases), judge, after)

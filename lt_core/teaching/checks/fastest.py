@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from lt_core.base.units import seconds_text
 from lt_core.comm.comm import Comm
 from lt_core.teaching.checks.exercise import Case, Make, Property, Run
+from lt_core.teaching.shown import number
 
 NEAR = 1.01
 
@@ -46,7 +47,7 @@ class Fastest:
         value = run.values()[0]
         if isinstance(value, str | int | float) and value in self.choices:
             return ""
-        return f"it returned {value!r:.40}; one of {', '.join(map(repr, self.choices))} is wanted"
+        return f"it returned {value!r:.40}; one of {', '.join(map(_named, self.choices))} is wanted"
 
     def is_near(self, run: Run) -> str:
         """A judge: no choice is more than 1 % faster."""
@@ -56,7 +57,7 @@ class Fastest:
         mine_s, best_s = self.seconds(mine, question), self.seconds(self.of(question), question)
         if mine_s <= NEAR * best_s:
             return ""
-        told = f"you say {mine}: {seconds_text(mine_s)}; {self.of(question)}: {seconds_text(best_s)}"
+        told = f"you say {number(mine)}: {seconds_text(mine_s)}; {number(self.of(question))}: {seconds_text(best_s)}"
         return f"{self.words(question)}: {told}"
 
     def properties(self, one: str, kinds: Sequence[Kind]) -> tuple[Property, ...]:
@@ -65,6 +66,10 @@ class Fastest:
             Property(one, kinds[0].cases()[:1], self.is_one),
             *(Property(kind.name, kind.cases(), self.is_near, (one, *kind.after)) for kind in kinds),
         )
+
+
+def _named(choice: str | int) -> str:
+    return repr(choice) if isinstance(choice, str) else number(choice)
 
 
 def asked(fn: Callable[..., Any], comm: Comm, question: Sequence[Any]) -> Any:

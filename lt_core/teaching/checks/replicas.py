@@ -60,7 +60,7 @@ def one_message_a_bucket(run: Run) -> str:
     sent = run.outcomes[0].traffic.messages
     if buckets * each <= sent <= (buckets + 2) * each:
         return ""
-    return f"{run.case}: sent {sent} messages; {buckets} buckets are {buckets} all-reduces of {each}"
+    return f"{run.case}: sent {sent} messages; {buckets} buckets are {buckets} all-reduces of {each} messages each"
 
 
 def each_once(run: Run) -> str:
@@ -68,7 +68,9 @@ def each_once(run: Run) -> str:
     law = all_reduce_bytes(8 * sum(run.given[0].elements), run.case.size)
     sent = run.outcomes[0].traffic.bytes
     return (
-        "" if sent <= law + SLACK_BYTES else f"{run.case}: sent {sent} bytes, the parameters are {law}: one comes twice"
+        ""
+        if sent <= law + SLACK_BYTES
+        else f"{run.case}: sent {sent:,} bytes, the parameters are {law:,}: one comes twice"
     )
 
 
@@ -79,7 +81,7 @@ def the_sums(run: Run) -> str:
     for rank, outcome in enumerate(run.outcomes):
         for number, (found, wanted) in enumerate(zip(outcome.value[0], right)):
             if not isinstance(found, Tensor) or abs(found.item() - wanted) > 1e-9 * abs(wanted):
-                return f"{run.case}: rank {rank}, layer {number}: .grad is {_text(found)}, expected {wanted:g}"
+                return f"{run.case}: rank {rank}, layer {number}: .grad is {_text(found)}, expected {wanted:,.6g}"
     return ""
 
 

@@ -34,7 +34,7 @@ from lt_core.teaching.checks.tensors import (
 )
 
 SIZES, LENGTHS = (2, 3, 4, 5), (0, 1, 3, 10, 1023)
-RESULT = "returns a tensor like x"
+RESULT = "returns a tensor like its input"
 
 
 def properties(make: Make, right: Callable[[Run], str], laws: Laws, *more: Property) -> tuple[Property, ...]:

@@ -113,7 +113,7 @@ def either(apply: Callable[[Callable[..., Any]], Callable[..., Any]]) -> tuple[A
         Answer("W11", "pads to equal chunks", apply(padded), "bytes", alone=True),
         Answer("W12", "the back end can do it", apply(the_back_end_s), "made of exchanges", alone=True),
         Answer("W13", "there is always a neighbour", apply(at_least_one_round), "one rank alone", alone=True),
-        Answer("W14", "no return", apply(returns_nothing), "returns a tensor like x", alone=True),
-        Answer("W15", "all send first", apply(all_send_first), "returns a tensor like x", alone=True),
+        Answer("W14", "no return", apply(returns_nothing), "returns a tensor like its input", alone=True),
+        Answer("W15", "all send first", apply(all_send_first), "returns a tensor like its input", alone=True),
         Answer("W16", "ranks share variables", apply(over_a_shared_board), "real processes", alone=True),
     )

@@ -14,6 +14,7 @@ import torch
 
 from lt_core.base.records import Span
 from lt_core.base.trace import Trace
+from lt_core.base.units import told_apart
 from lt_core.teaching.checks import fastest, start_decide
 from lt_core.teaching.checks.counts import made_of_exchanges
 from lt_core.teaching.checks.exercise import Case, Exercise, Property, Run
@@ -75,7 +76,8 @@ def by_how_much(run: Run) -> str:
     (_, seconds), (_, right) = run.values()[0], truth(run.given[0])
     if abs(seconds - right) <= NEAR_S:
         return ""
-    return f"{run.case}: you say {seconds:.3g} s, the one before it waited {right:.3g} s for it"
+    mine, waited = told_apart(seconds, right)
+    return f"{run.case}: you say {mine} s, the one before it waited {waited} s for it"
 
 
 def both(run: Run) -> str:
@@ -116,11 +118,11 @@ EXERCISES = (
         "my_sum(comm, x)",
         (
             returns_tensor(FOUR),
-            Property("values on every rank", FOUR, is_the_sum, ("returns a tensor like x",)),
+            Property("values on every rank", FOUR, is_the_sum, ("returns a tensor like its input",)),
             Property("1, 2 and 3 ranks", FEWER, is_the_sum, ("values on every rank",)),
-            untouched(FOUR, "returns a tensor like x"),
-            made_of_exchanges(FOUR, "returns a tensor like x"),
-            Property("messages", FOUR, through_rank_0, ("returns a tensor like x", "made of exchanges")),
+            untouched(FOUR, "returns a tensor like its input"),
+            made_of_exchanges(FOUR, "returns a tensor like its input"),
+            Property("messages", FOUR, through_rank_0, ("returns a tensor like its input", "made of exchanges")),
         ),
         (*FOUR, *FEWER[1:]),
         lambda fn, comm, x: fn(comm, x),

@@ -9,6 +9,7 @@ from math import isclose
 
 import torch
 
+from lt_core.base.units import told_apart
 from lt_core.teaching.checks.exercise import Make, Property, Run
 from lt_core.teaching.checks.fastest import Kind
 
@@ -26,7 +27,7 @@ def truth(question: Question) -> tuple[float, str]:
 def words(question: Question) -> str:
     """Ranks, and both times."""
     p, late_s, sum_s = question
-    return f"{p} ranks, one {late_s:.3g} s late, a sum of {sum_s:.3g} s"
+    return f"{p:,} ranks, one {late_s:,.4g} s late, a sum of {sum_s:.4g} s"
 
 
 def is_a_pair(run: Run) -> str:
@@ -45,7 +46,8 @@ def is_waited(run: Run) -> str:
     (number, _), (right, _) = run.values()[0], truth(run.given[0])
     if isclose(number, right, rel_tol=1e-6):
         return ""
-    return f"{words(run.given[0])}: you say {number:.3g} rank-seconds of waiting, {right:.3g} are lost"
+    mine, lost = told_apart(number, right)
+    return f"{words(run.given[0])}: you say {mine} rank-seconds of waiting, {lost} are lost"
 
 
 def is_the_reason(run: Run) -> str:

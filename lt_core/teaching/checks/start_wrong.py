@@ -162,10 +162,10 @@ WRONG: dict[str, tuple[Answer, ...]] = {
         Answer("W3", "adds into the caller's x", into_x, "input untouched", alone=True),
         Answer("W4", "everybody to everybody", everybody_to_everybody, "messages", alone=True),
         Answer("W5", "p times rank 0's value", rank_0_times_p, "values on every rank", alone=True),
-        Answer("W6", "no return", no_return, "returns a tensor like x", alone=True),
+        Answer("W6", "no return", no_return, "returns a tensor like its input", alone=True),
         Answer("W7", "the back end can do it", the_back_end_s, "made of exchanges", alone=True),
-        Answer("W8", "all send first", nobody_listens, "returns a tensor like x", alone=True),
-        Answer("W9", "waits for a flag", waits_for_a_flag, "returns a tensor like x", alone=True),
+        Answer("W8", "all send first", nobody_listens, "returns a tensor like its input", alone=True),
+        Answer("W9", "waits for a flag", waits_for_a_flag, "returns a tensor like its input", alone=True),
         Answer("W10", "ranks share variables", over_a_shared_board, "real processes", alone=True),
     ),
     "00.who_was_late": (

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lt_core.base.units import told_apart
 from lt_core.teaching.checks import place
 from lt_core.teaching.checks.exercise import Case, Make, Property, Run
 from lt_core.teaching.same import bits, same_bits
@@ -55,8 +56,8 @@ def shown(x: Tensor) -> str:
 
 
 def returns_tensor(cases: Sequence[Case]) -> Property:
-    """A tensor of x's shape and dtype comes back, on every rank."""
-    return Property("returns a tensor like x", tuple(cases), no_tensor)
+    """A tensor of the input's shape and dtype comes back, on every rank."""
+    return Property("returns a tensor like its input", tuple(cases), no_tensor)
 
 
 def no_tensor(run: Run) -> str:
@@ -80,7 +81,8 @@ def equals(right: Callable[[Sequence[Any]], Tensor]) -> Callable[[Run], str]:
         for r, value in enumerate(run.values()):
             if not torch.equal(value, wanted):
                 at = int((value != wanted).nonzero()[0])
-                return f"{run.case}: rank {r} holds {value[at]:g} in place {at}, {wanted[at]:g} is right"
+                held, right_one = told_apart(value[at].item(), wanted[at].item())
+                return f"{run.case}: rank {r} holds {held} in place {at}, {right_one} is right"
         return ""
 
     return judge
@@ -108,7 +110,8 @@ def untouched(cases: Sequence[Case], *after: str) -> Property:
 
     def judge(run: Run) -> str:
         changed = [r for r, o in enumerate(run.outcomes) if o.changed]
-        return f"{run.case}: rank {changed[0]}'s x is another afterwards; work on a copy" if changed else ""
+        said = "what rank {} was handed is another afterwards; work on a copy"
+        return f"{run.case}: {said.format(changed[0])}" if changed else ""
 
     return Property("input untouched", tuple(cases), judge, after)
 
