@@ -75,15 +75,29 @@ def peer(comm: Comm, verb: str, rank: int) -> None:
 
 
 def exchange(comm: Comm, sends: Ends, receives: Ends) -> None:
-    """Refuse an exchange with a bad tensor or a bad peer."""
-    for x, to in sends:
-        tensor(comm, "exchange", x, dtypes=())
-        peer(comm, "exchange", to)
-    for buffer, source in receives:
-        tensor(comm, "exchange", buffer, dtypes=())
-        peer(comm, "exchange", source)
-        if any(overlap(buffer, x) for x, _ in sends):
-            raise Misuse(f"exchange: the buffer for rank {source} is sent as well", attempt="send a clone of it")
+    """Refuse an exchange with a bad tensor or a bad peer, or one whose ends are no pairs."""
+    try:
+        for x, to in sends:
+            tensor(comm, "exchange", x, dtypes=())
+            peer(comm, "exchange", to)
+        for buffer, source in receives:
+            tensor(comm, "exchange", buffer, dtypes=())
+            peer(comm, "exchange", source)
+            if any(overlap(buffer, x) for x, _ in sends):
+                raise Misuse(f"exchange: the buffer for rank {source} is sent as well", attempt="send a clone of it")
+    except (TypeError, ValueError, RuntimeError):  # (tensor, rank) alone, whose parts may unpack like a pair
+        _pairs("sends", sends)
+        _pairs("receives", receives)
+        raise
+
+
+def _pairs(which: str, ends: object) -> None:
+    """Refuse what is no list of (tensor, rank), such as one pair alone."""
+    several = list(ends) if isinstance(ends, list | tuple) else [ends]
+    if any(not isinstance(end, list | tuple) or len(end) != 2 for end in several):
+        got = f"{type(ends).__name__} of {', '.join(type(end).__name__ for end in several[:3])}"
+        got = got if isinstance(ends, list | tuple) else type(ends).__name__
+        raise UserError(f"exchange: {which} is no list of pairs", got, "[(tensor, rank), ...]; for nothing, []")
 
 
 def all_reduce(comm: Comm, x: Tensor) -> None:

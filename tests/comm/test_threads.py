@@ -309,6 +309,28 @@ def test_traffic_is_the_rings_law():
         (lambda c: c.broadcast(torch.ones(2), 2), UserError, "there is no rank 2; got 2; expected 0 to 1"),
         (lambda c: c.exchange([(torch.ones(1), 2)], []), UserError, "exchange: there is no rank 2"),
         (lambda c: c.exchange([], [(torch.ones(1), c.rank)]), UserError, "would talk to itself"),
+        (
+            lambda c: c.exchange([], (torch.ones(6), 0)),
+            UserError,
+            "receives is no list of pairs; got tuple of Tensor, int",
+        ),
+        (
+            lambda c: c.exchange((torch.ones(2), 1), []),
+            UserError,
+            "exchange: sends is no list of pairs; got tuple of Ten",
+        ),
+        (
+            lambda c: c.exchange(torch.ones(2, 3), []),
+            UserError,
+            r"got Tensor; expected \[\(tensor, rank\), ...\]; for n",
+        ),
+        (
+            lambda c: c.exchange([torch.ones(6)], []),
+            UserError,
+            "exchange: sends is no list of pairs; got list of Tensor;",
+        ),
+        (lambda c: c.exchange([], None), UserError, "exchange: receives is no list of pairs; got NoneType; expected"),
+        (lambda c: c.exchange([], [(3, 1 - c.rank)]), UserError, "exchange takes tensors; got int"),
         (lambda c: c.reduce_scatter(torch.ones(2), torch.ones(3)), UserError, "do not fit 2 ranks; got out 2, x 3"),
         (lambda c: c.all_gather(torch.ones(3), torch.ones(2)), UserError, "do not fit 2 ranks; got out 3, x 2"),
         (lambda c: c.all_gather(torch.ones(4).int(), torch.ones(2)), UserError, "two dtypes; got out torch.int32"),
