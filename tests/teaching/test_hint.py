@@ -1,11 +1,16 @@
 """One rung a call, in order, the same ladder for people and for programs; the fifth call names the solution."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from lt_core.base import UserError
 from lt_core.teaching import hint
 from lt_core.teaching.checks import EXERCISES
 from lt_core.teaching.hint import all_ladders, ladder
+
+LABS = Path(__file__).parents[2] / "labs" / "src"
 
 
 def test_four_rungs_then_where_the_solution_is(learner, capsys):
@@ -46,6 +51,14 @@ def test_every_exercise_has_a_ladder_and_none_gives_the_code(name):
     rungs, solution = ladder(name)
     assert len(rungs) == 4 and rungs[0].endswith("?") and solution.startswith(f"solutions/{name[:2]}_")
     assert not any(word in rung for rung in rungs for word in ("def ", "exchange(", "return "))
+
+
+@pytest.mark.parametrize("name", sorted(EXERCISES))
+def test_what_a_hint_calls_by_its_heading_is_in_the_lab(name):
+    (source,) = LABS.glob(f"{name[:2]}_*.py")
+    for rung in ladder(name).rungs:
+        for heading in re.findall(r"\*([A-Z][^*]+)\*", rung):
+            assert re.search(f'^# ## {re.escape(heading)}$|"{re.escape(heading)}"', source.read_text(), re.M), heading
 
 
 def test_no_ladder_is_without_its_exercise():
