@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lt_core.base.errors import UserError
+from lt_core.comm.group import Cell
 from lt_core.magics.options import Options
 from lt_core.magics.source import sources
 
@@ -21,10 +22,10 @@ if value is not None:
 """
 
 
-def save(path: Path, body: str, options: Options, given: Mapping[str, object], size: int) -> str:
+def save(path: Path, cell: Cell, options: Options, size: int) -> str:
     """Write the script; gives the sentence that says how it runs. Errors: `UserError` for another's file."""
     command = f"torchrun --standalone --nproc-per-node {size} {shlex.quote(str(path))}"
-    text = f"{MADE}{command}\n{script(body, options, given)}"
+    text = f"{MADE}{command}\n{script(cell, options)}"
     try:
         if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(MADE):
             raise UserError(f"--save {path}: that file is there, and no cell wrote it", attempt="another name")
@@ -34,9 +35,10 @@ def save(path: Path, body: str, options: Options, given: Mapping[str, object], s
     return f"saved {path}; it runs with:\n  {command}"
 
 
-def script(body: str, options: Options, given: Mapping[str, object]) -> str:
+def script(cell: Cell, options: Options) -> str:
     """The cell with what it finds in front of it. Errors: `SyntaxError`; `UserError` for what cannot be written."""
-    tree, lines = ast.parse(body), body.encode().splitlines(keepends=True)
+    body, lines = cell.text, cell.text.encode().splitlines(keepends=True)
+    tree = ast.increment_lineno(ast.parse(cell.numbered, cell.name), 1 - cell.first_line)
     head = max((node.end_lineno or 0 for node in tree.body if _of_the_future(node)), default=0)
     last = tree.body[-1] if tree.body else None
     shows = isinstance(last, ast.Expr) and not body.rstrip().endswith(";") and not _prints(last)
@@ -44,7 +46,7 @@ def script(body: str, options: Options, given: Mapping[str, object]) -> str:
         assert last
         lines = _assigned(lines, last)
     future, rest = (b"".join(part).decode() for part in (lines[:head], lines[head:]))
-    return f"{future}{_prologue(options, given)}\n{rest}{SHOW if shows else ''}"
+    return f"{future}{_prologue(options, cell.given)}\n{rest}{SHOW if shows else ''}"
 
 
 def _prologue(options: Options, given: Mapping[str, object]) -> str:

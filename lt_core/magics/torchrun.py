@@ -45,8 +45,8 @@ class Torchrun(Magics):
 
         A cell finds comm, rank, torch and lt (lt_core), and what cells before it have made on the ranks. What ranks
         print is shown by rank, and the value of the last expression. In the line, {x} and $x stand for the value of
-        the kernel's variable x, {{, }} and $$ for the signs; the body is sent as it is. Its lines are counted from
-        the one below %%torchrun.
+        the kernel's variable x, {{, }} and $$ for the signs; the body is sent as it is. Lines are counted as the
+        notebook counts them, the one of %%torchrun too.
         """
         standing = self.held.group.size if self.held.group else 0
         options = read(Torchrun.torchrun, line, self.shell.user_ns, standing)
@@ -65,20 +65,28 @@ class Torchrun(Magics):
 
     def _run(self, options: Options, text: str, screen: Screen) -> None:
         given = picked(options.given, self.shell.user_ns)
+        asked = self._cell(text, options, given)
         with screen:
             if options.save:
-                screen.say(script.save(Path(options.save), text, options, given, self.held.size(options)))
+                screen.say(self._saved(asked, options))
             cuda.watched().tell(lambda text: screen.show(Line((), "err", text)))
             with self._group(options, screen) as group:
-                outcome = self._outcome(group, self._cell(text, options, given), options.expect, screen)
+                outcome = self._outcome(group, asked, options.expect, screen)
             if outcome:
                 screen.values(outcome.values)
                 self.shell.user_ns.update(outcome.outs)
 
     def _cell(self, text: str, options: Options, given: Mapping[str, object]) -> Cell:
         """What the ranks are asked, under the number that the notebook shows beside it: tracebacks tell cells apart."""
-        name = f"<cell {self.shell.execution_count}>"
-        return Cell(text, name, options.ranks, given, options.wanted, options.timeout_s)
+        name, first_line = f"<cell {self._raw.number}>", self._raw.first_line(text)
+        return Cell(text, name, options.ranks, given, options.wanted, options.timeout_s, first_line=first_line)
+
+    def _saved(self, cell: Cell, options: Options) -> str:
+        """Write the script, and say so."""
+        try:
+            return script.save(Path(options.save), cell, options, self.held.size(options))
+        except SyntaxError as error:
+            raise CellSyntaxError(error) from None
 
     def _outcome(self, group: Group, cell: Cell, expected: str, screen: Screen) -> Outcome | None:
         """What the cell gives; nothing where it failed as it was to."""

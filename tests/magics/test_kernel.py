@@ -101,7 +101,13 @@ def test_an_error_is_stored_as_our_own_lines(kernel):
     *_, error = kernel.run("%%torchrun\nif rank == 1:\n    {}['x']\ncomm.barrier()")
     assert error["ename"] == "RankError"
     first, second, *_ = error["traceback"][0].splitlines()
-    assert first == "RankError: rank 1 failed first: KeyError: 'x'" and second == "line 2 of the cell: {}['x']"
+    assert first == "RankError: rank 1 failed first: KeyError: 'x'" and second == "line 3 of the cell: {}['x']"
+
+
+def test_the_number_of_a_cell_is_that_of_its_prompt(kernel):
+    *_, error = kernel.run("%%torchrun\n1 / 0")
+    prompt = kernel.client.nb.cells[-1].execution_count
+    assert f'  File "<cell {prompt}>", line 2, in <module>\n    1 / 0\n' in error["traceback"][0]
 
 
 def test_outputs_of_other_code_in_the_cell_stay(kernel):

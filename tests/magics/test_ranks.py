@@ -72,7 +72,7 @@ def test_the_first_culprit_its_line_and_what_followed(real, capsys):
     assert (caught.value.rank, caught.value.kind, caught.value.message) == (1, "ValueError", "boom-ü")
     shown = capsys.readouterr().out
     assert shown.startswith(
-        "RankError: rank 1 failed first: ValueError: boom-ü\nline 3 of the cell: raise ValueError('boom-ü')"
+        "RankError: rank 1 failed first: ValueError: boom-ü\nline 4 of the cell: raise ValueError('boom-ü')"
     )
     assert "what followed:\n  rank 0: " in shown and "lt_core" not in shown.replace("lt_core.base.errors", "")
 
@@ -86,34 +86,48 @@ def test_a_function_of_an_earlier_cell_is_shown_as_it_stands_there(real, shows):
         real.run("%%torchrun\nx = 1\ny = divide(x, 0)")
     real.shell.execution_count = 1
     lines = str(caught.value).splitlines()
-    assert lines[1] == "line 2 of the cell: y = divide(x, 0)"
+    assert lines[1] == "line 3 of the cell: y = divide(x, 0)"
     assert lines[3:7] == [
-        '  File "<cell 3>", line 2, in <module>',
+        '  File "<cell 3>", line 3, in <module>',
         "    y = divide(x, 0)",
-        '  File "<cell 2>", line 2, in divide',
+        '  File "<cell 2>", line 3, in divide',
         "    return a / b",
     ]
 
 
 def test_an_expected_error_is_one_line_and_the_next_cell_works(shows):
     cell = "%%torchrun --expect ValueError\nif rank == 0:\n    raise ValueError('boom')\ncomm.barrier()"
-    assert shows(cell) == ["as expected, rank 0 failed first: ValueError: boom (line 2: raise ValueError('boom'))"]
+    assert shows(cell) == ["as expected, rank 0 failed first: ValueError: boom (line 3: raise ValueError('boom'))"]
     assert shows("%%torchrun\nx = torch.ones(1)\ncomm.all_reduce(x)\nx") == ["ranks 0-1 -> tensor([2.])"]
 
 
 def test_a_mismatch_can_be_expected_and_variables_stay(shows):
     shows("%%torchrun\nkept = rank")
     (line,) = shows("%%torchrun --expect Mismatch\ncomm.all_reduce(torch.ones(2 + rank))")
-    assert "Mismatch: collective" in line and "(line 1: comm.all_reduce(torch.ones(2 + rank)))" in line
+    assert "Mismatch: collective" in line and "(line 2: comm.all_reduce(torch.ones(2 + rank)))" in line
     assert shows("%%torchrun\nkept") == ["rank 0 -> 0", "rank 1 -> 1"]
 
 
-def test_a_syntax_error_is_the_cells_own(real, capsys):
-    with pytest.raises(CellSyntaxError):
-        real.run("%%torchrun\nx = (")
+@pytest.mark.parametrize("option", ["", " --save {path}"])
+def test_a_syntax_error_is_the_cells_own(real, capsys, tmp_path, option):
+    real.names["path"] = tmp_path / "cell.py"
+    with pytest.raises(CellSyntaxError, match=r"'\(' was never closed \(line 2 of the cell\)"):
+        real.run(f"%%torchrun{option}\nx = (")
     assert capsys.readouterr().out.splitlines() == [
-        '  File "<cell 1>", line 1', "    x = (", "        ^", "SyntaxError: '(' was never closed",
+        '  File "<cell 1>", line 2', "    x = (", "        ^", "SyntaxError: '(' was never closed",
     ]  # fmt: skip
+
+
+def test_a_wait_and_a_call_stand_at_the_lines_that_the_notebook_shows(real):
+    cell = "%%torchrun --timeout 0.5\nimport time\n\nif rank:\n    time.sleep(60)\nelse:\n    comm.barrier()"
+    with pytest.raises(RankError, match=r"rank 0 waits in barrier \(.*\), line 7 for more than 0.5 s") as caught:
+        real.run(cell)
+    assert "rank 1 is in no collective: time.sleep at line 5" in caught.value.details
+
+
+def test_a_functions_source_is_found_below_the_magics_line(shows):
+    text = "def twice(x):\n    return 2 * x\n"
+    assert shows(f"%%torchrun\nimport inspect\n{text}inspect.getsource(twice)") == [f"ranks 0-1 -> {text!r}"]
 
 
 def test_in_and_out(real, shows):
@@ -136,7 +150,8 @@ def test_what_cannot_be_copied_is_named(real):
 
 def test_the_body_arrives_byte_for_byte(shows):
     body = "import linecache\ns = '''{rank} $x %d\t!ls ü 🙂\\n'''\n''.join(linecache.getlines('<cell 1>')).encode()"
-    assert shows(f"%%torchrun\n{body}") == [f"ranks 0-1 -> {body.encode()!r}"]
+    numbered = f"\n{body}"  # below the magic's line
+    assert shows(f"%%torchrun\n{body}") == [f"ranks 0-1 -> {numbered.encode()!r}"]
 
 
 def test_the_kernel_never_initialises_cuda(real, monkeypatch):

@@ -39,6 +39,25 @@ def test_lines_above_the_magic_are_no_part_of_it(notebook, groups):
     assert groups.made[0].cells[0].text == "x = 1"
 
 
+@pytest.mark.parametrize(
+    ("cell", "line"),
+    [
+        ("%%torchrun -n 2\nx\n", 2),
+        ("%%torchrun -n 2\n\n\nx\ny\n\n\n", 2),
+        ("\n \n%%torchrun -n 2\nx", 4),
+        ("  %%torchrun -n 2\n  x = 1\n  x", 2),
+        (">>> %%torchrun -n 2\n>>> x = 1\n>>> x", 2),
+        ("%%time\n%%torchrun -n 2\nx", 3),
+        ("get_ipython().run_cell_magic('torchrun', '-n 2', 'x')", 1),
+        ("# %%torchrun\nget_ipython().run_cell_magic('torchrun', '-n 2', 'x\\ny\\nx')", 1),
+    ],
+)
+def test_a_body_begins_at_the_line_that_the_notebook_shows(notebook, groups, cell, line):
+    """The magic's line stands above it and is counted by whoever looks at the notebook."""
+    notebook.run(cell)
+    assert groups.made[0].cells[0].first_line == line
+
+
 def test_a_body_from_elsewhere_is_not_mistaken_for_the_cell(notebook, groups):
     notebook.run("%%torchrun -n 2\nthe = 'cell'")
     notebook.shell.run_cell_magic("torchrun", "", "the = 'call'")

@@ -8,12 +8,13 @@ import pytest
 
 from lt_core.base.cluster import Wire
 from lt_core.base.errors import UserError
+from lt_core.comm.group import Cell
 from lt_core.magics.options import Options
 from lt_core.magics.script import MADE, save, script
 
 
 def text(body, given=(), **options):
-    return script(body, Options()._replace(**options), dict(given))
+    return script(Cell(body, given=dict(given), first_line=2), Options()._replace(**options))
 
 
 def test_a_script():
@@ -92,29 +93,30 @@ def test_a_shaped_wire_is_shaped_in_the_script():
 
 
 def test_a_cell_with_a_syntax_error_is_not_saved(tmp_path):
-    with pytest.raises(SyntaxError):
-        save(tmp_path / "ring.py", "x = (", Options(), {}, 4)
+    with pytest.raises(SyntaxError) as caught:
+        save(tmp_path / "ring.py", Cell("x = (", "<cell 4>", first_line=2), Options(), 4)
+    assert (caught.value.filename, caught.value.lineno, caught.value.text) == ("<cell 4>", 2, "x = (\n")
     assert not (tmp_path / "ring.py").exists()
 
 
 def test_the_file_says_how_it_runs(tmp_path):
     path = tmp_path / "my ring.py"
-    said = save(path, "größe = 1", Options(), {}, 4)
+    said = save(path, Cell("größe = 1"), Options(), 4)
     command = f"torchrun --standalone --nproc-per-node 4 '{path}'"
     assert said == f"saved {path}; it runs with:\n  {command}"
     written = path.read_text(encoding="utf-8")
     assert written.startswith(f"{MADE}{command}\n") and ast.parse(written)
-    assert save(path, "x = 2", Options(), {}, 2) and "größe" not in path.read_text(encoding="utf-8")
+    assert save(path, Cell("x = 2"), Options(), 2) and "größe" not in path.read_text(encoding="utf-8")
 
 
 def test_another_file_of_that_name_stays(tmp_path):
     path = tmp_path / "ring.py"
     path.write_text("mine")
     with pytest.raises(UserError, match="that file is there, and no cell wrote it; try: another name"):
-        save(path, "x = 1", Options(), {}, 4)
+        save(path, Cell("x = 1"), Options(), 4)
     assert path.read_text() == "mine"
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UserError, match="was not written; got No such file or directory; try: another folder"):
-        save(tmp_path / "no" / "ring.py", "x = 1", Options(), {}, 4)
+        save(tmp_path / "no" / "ring.py", Cell("x = 1"), Options(), 4)

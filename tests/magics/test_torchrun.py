@@ -15,9 +15,11 @@ def test_a_cell_is_asked_for_as_its_line_says(notebook, groups):
     assert cell.given == {"x": [1], "f": sum} and cell.wanted == ("y",)
 
 
-def test_a_cell_has_the_number_that_the_notebook_shows(notebook, groups):
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_cell_has_the_number_of_its_prompt(notebook, groups, counted):
     notebook.shell.execution_count = 7
-    notebook.run("%%torchrun -n 2\npass")
+    result = notebook.shell.run_cell("%%torchrun -n 2\npass", store_history=counted)
+    assert result.success and result.execution_count == 7
     assert groups.made[0].cells[0].name == "<cell 7>"
 
 

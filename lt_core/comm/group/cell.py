@@ -19,6 +19,7 @@ class Cell(NamedTuple):
 
     `timeout_s`: the longest that a rank may wait in one collective; the cell as a whole may last as long as it likes.
     `name`: what tracebacks call it; each cell has one of its own, so that an earlier one's functions show their lines.
+    `first_line`: the number of the text's first line, where others stand above it that are not code.
     """
 
     text: str
@@ -28,6 +29,12 @@ class Cell(NamedTuple):
     wanted: tuple[str, ...] = ()
     timeout_s: float = 60.0
     passing: tuple[str, ...] = ()
+    first_line: int = 1
+
+    @property
+    def numbered(self) -> str:
+        """The text under empty lines, so that whoever counts its lines comes to the numbers they are to have."""
+        return "\n" * (self.first_line - 1) + self.text
 
 
 class Line(NamedTuple):

@@ -73,7 +73,7 @@ class Group:
         """
         with self._lock, Interrupts(self._wake) as interrupted:
             ranks = self._ranks(cell)
-            code = compiled(cell.text, cell.name)
+            code = compiled(cell.numbered, cell.name)
             given = {name: packed(name, value) for name, value in cell.given.items()}
             screen = Screen(show, progress, interrupted)
             standing = self._ready(START_S, screen)

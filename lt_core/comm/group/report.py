@@ -126,5 +126,5 @@ def _spot(path: Path, start: int, cell: Cell) -> Spot:
         frames = FRAME.findall(file.read().decode(errors="replace"))
     here = [int(line) for name, line, _ in frames if name == cell.name]
     if here:
-        return Spot(here[0], call_at(cell.text, here[0]))
+        return Spot(here[0], call_at(cell.numbered, here[0]))
     return Spot(0, f"{frames[0][2]} ({Path(frames[0][0]).name}, line {frames[0][1]})" if frames else "")

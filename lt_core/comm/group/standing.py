@@ -48,7 +48,8 @@ class Standing:
                 self._wait_for_busy(screen)
             if self._broken:
                 self._renew(cell, screen)
-            job = Job(self._next(), cell.text, code, cell.name, dict(given), cell.wanted, cell.timeout_s, cell.passing)
+            called = (cell.numbered, code, cell.name)
+            job = Job(self._next(), *called, dict(given), cell.wanted, cell.timeout_s, cell.passing)
             return self._turn(cell, ranks, job, screen)
 
     def _renew(self, cell: Cell, screen: Screen) -> None:

@@ -49,6 +49,17 @@ def test_the_cells_own_line_is_named_where_the_error_is_deeper(four):
     assert "comm/group" not in str(error)
 
 
+def test_lines_are_counted_from_the_cells_first(four):
+    """Where its text begins in the notebook; tracebacks, the line in front and what is waited in all say the same."""
+    run(four, "def divide(a, b):\n    return a / b", name="<cell 1>", first_line=5)
+    error = run(four, "\n# empty above\ndivide(1,\n  rank)", name="<cell 2>", first_line=3).error
+    assert str(error).splitlines()[1] == "line 5 of the cell: divide(1,"
+    assert 'File "<cell 2>", line 5, in <module>\n    divide(1,' in str(error)
+    assert 'File "<cell 1>", line 6, in divide\n    return a / b' in str(error)
+    waits = run(four, "if rank:\n    comm.barrier()", ranks=(0, 1), first_line=3, timeout_s=50).error
+    assert waits.message.endswith(", line 4")
+
+
 def test_two_ranks_raise_different_errors(four):
     text = "import time\ntime.sleep(0.05 * (3 - rank))\nif rank == 3: raise KeyError(3)\nif rank == 1: raise OSError(1)"
     error = run(four, text).error

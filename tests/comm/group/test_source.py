@@ -29,6 +29,8 @@ def run(parts):
 def test_the_last_line_tells_what_the_tree_tells(text):
     by_line, by_tree = _by_line(text, "<cell 1>"), _by_tree(text, "<cell 1>")
     assert by_line == by_tree, "lines and names of the code too"
+    below = _by_line(f"\n\n{text}", "<cell 1>")
+    assert below == _by_tree(f"\n\n{text}", "<cell 1>") and below != by_line
     assert run(by_line) == run(by_tree)
 
 
