@@ -63,13 +63,14 @@ class Aborted(Shown, RuntimeError):
 class RankError(Shown, RuntimeError):
     """A launch ended by a rank. `rank` failed first, with `kind` and `message`; `str()` holds its own traceback.
 
-    Where the rank's exception could be pickled it is this error's `__cause__`.
+    Where the rank's exception could be pickled it is this error's `__cause__`. `shared`: no rank was the first, as in
+    a circle of waits; `rank` is one of them.
     """
 
-    def __init__(self, rank: int, kind: str, message: str, details: str = "") -> None:
-        super().__init__(rank, kind, message, details)
-        self.rank, self.kind, self.message, self.details = rank, kind, message, details
+    def __init__(self, rank: int, kind: str, message: str, details: str = "", shared: bool = False) -> None:
+        super().__init__(rank, kind, message, details, shared)
+        self.rank, self.kind, self.message, self.details, self.shared = rank, kind, message, details, shared
 
     def __str__(self) -> str:
-        first = f"rank {self.rank} failed first: {self.kind}: {self.message}"
-        return f"{first}\n{self.details}".rstrip()
+        who = "" if self.shared else f"rank {self.rank} failed first: "
+        return f"{who}{self.kind}: {self.message}\n{self.details}".rstrip()

@@ -19,7 +19,8 @@ def came(expected: str, error: RankError | SyntaxError) -> str:
     if expected != error.kind and expected not in _kinds(error.__cause__):
         return ""
     first, *_ = error.message.splitlines() or [""]
-    return f"as expected, {ranks_text(_alike(error))} failed first: {error.kind}: {first}{_line(error)}"
+    who = "" if error.shared else f", {ranks_text(_alike(error))} failed first"
+    return f"as expected{who}: {error.kind}: {first}{_line(error)}"
 
 
 def missing(expected: str) -> UserError:

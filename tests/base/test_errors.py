@@ -52,6 +52,11 @@ def test_a_rank_error_names_who_failed_first_and_how():
     assert str(RankError(0, "ValueError", "x")) == "rank 0 failed first: ValueError: x"
 
 
+def test_where_no_rank_was_first_none_is_said_to_be():
+    error = pickle.loads(pickle.dumps(RankError(0, "Deadline", "a circle", "where the ranks are:", shared=True)))
+    assert (str(error), error.shared) == ("Deadline: a circle\nwhere the ranks are:", True)
+
+
 @pytest.mark.parametrize("error", [*(kind("a") for kind in USERS), Deadline("a"), Aborted("a")])
 def test_a_notebook_shows_the_text_alone(error):
     assert error._render_traceback_() == [f"{type(error).__name__}: a"]

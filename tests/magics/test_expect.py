@@ -49,6 +49,11 @@ def test_an_error_without_a_line():
     assert came("died", failed("died", "exit code 7", "")) == "as expected, rank 2 failed first: died: exit code 7"
 
 
+def test_where_no_rank_was_first_none_is_named():
+    error = RankError(0, "Deadline", "a circle, 0 -> 1 -> 0", "where the ranks are:", shared=True)
+    assert came("Deadline", error) == "as expected: Deadline: a circle, 0 -> 1 -> 0"
+
+
 @pytest.mark.parametrize("name", ["Mismatch", "UserError", "ValueError", "Exception"])
 def test_what_the_error_is_a_kind_of_is_it_too(name):
     assert came(name, failed("Mismatch", "2 calls", "", Mismatch("2 calls")))

@@ -19,12 +19,13 @@ RECORD_S = 1.0  # how often torch's record is asked for, once a cell has run lon
 
 
 class Stuck(NamedTuple):
-    """Why a cell cannot go on, and which rank is to blame."""
+    """Why a cell cannot go on, and which rank is to blame; `shared`: it is no more to blame than others."""
 
     rank: int
     kind: str
     message: str
     report: str = ""
+    shared: bool = False
 
 
 class Watch:
@@ -63,8 +64,10 @@ class Watch:
                 missing = self._pages.missing(where, rank, self._generation)
                 if ring := circle({r: self._pages.missing(w, r, self._generation) for r, w in reversed(waits)}):
                     drawn = " -> ".join(map(str, [*ring, ring[0]]))
-                    message = f"nobody can be first: ranks wait for each other in a circle, {drawn}"
-                    return Stuck(ring[0], "Deadline", f"{message}, for more than {self._cell.timeout_s:g} s")
+                    message = (
+                        f"ranks wait for each other in a circle, {drawn}, for more than {self._cell.timeout_s:g} s"
+                    )
+                    return Stuck(ring[0], "Deadline", message, shared=True)
                 said = f"{ranks_text(tuple(missing))} not come" if missing else "all ranks are there"
                 said = said.replace(" not", " has not" if len(missing) == 1 else " have not")
                 message = f"rank {rank} waits in {where} for more than {self._cell.timeout_s:g} s: {said}"

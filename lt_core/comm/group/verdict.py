@@ -54,8 +54,7 @@ def _interrupted(turn: Turn) -> str:
 
 def _stuck(turn: Turn) -> RankError:
     assert turn.stuck
-    rank, kind, message, report = turn.stuck
-    return RankError(rank, kind, message, report)
+    return RankError(*turn.stuck)
 
 
 def _failed(turn: Turn, failures: list[Failure], gone: str) -> BaseException:
