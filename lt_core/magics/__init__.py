@@ -11,7 +11,7 @@
 | held, ranks | the one group of a notebook; a function on its ranks |
 | commands | `%torchrun status`, `restart`, `stop` |
 | live, paper, words | what ranks print while they run, and the text that a saved notebook keeps |
-| expect, errors | an error that was wanted; a cell that is no Python |
+| expect, errors | an error that was wanted; a cell that is no Python, or lacks a name |
 | script, source | `--save`: the same cell as a script |
 """
 

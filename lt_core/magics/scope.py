@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lt_core.base.errors import UserError
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 FOUND = ("comm", "rank", "torch", "lt")  # what a cell finds
 SIGN = re.compile(r"\{\{|\}\}|\$\$|\{([^{}]*)\}|\$([^\W\d]\w*)|[{}$]")
@@ -28,8 +32,15 @@ def picked(wanted: Sequence[str], names: Mapping[str, object]) -> dict[str, obje
     """The kernel's objects of these names. Errors: `UserError` for one that is not there."""
     for name in wanted:
         if name not in names:
-            raise UserError(f"--in {name}: the kernel has no {name}", attempt="run the cell that makes it")
+            raise UserError(f"--in {name}: the kernel has no variable '{name}'", attempt="run the cell that makes it")
     return {name: names[name] for name in wanted}
+
+
+def own(shell: InteractiveShell) -> set[str]:
+    """The names that the user has set in the notebook: none of IPython's own, none that a cell has anyway."""
+    hidden = shell.user_ns_hidden
+    names = {name for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
+    return {name for name in names if not name.startswith("_")} - set(FOUND)
 
 
 def _value(found: re.Match[str], names: Mapping[str, object]) -> str:
@@ -40,5 +51,6 @@ def _value(found: re.Match[str], names: Mapping[str, object]) -> str:
         what = f"{sign} in the line of %%torchrun stands for nothing"
         raise UserError(what, expected="a variable's name, as {x} or $x", attempt=f"{sign[0] * 2} for the sign itself")
     if name.strip() not in names:
-        raise UserError(f"{sign} in the line of %%torchrun: the kernel has no {name.strip()}", attempt="set it first")
+        what = f"{sign} in the line of %%torchrun: the kernel has no variable '{name.strip()}'"
+        raise UserError(what, attempt="set it first")
     return str(names[name.strip()])

@@ -14,13 +14,13 @@ from lt_core.base.errors import UserError
 from lt_core.comm import cuda, host
 from lt_core.comm.group import Cell, Group, Line, Outcome
 from lt_core.magics import commands, expect, script
-from lt_core.magics.errors import CellSyntaxError
+from lt_core.magics.errors import CellSyntaxError, hinted
 from lt_core.magics.held import Held
 from lt_core.magics.live import Live, Printed, Screen
 from lt_core.magics.options import Options, arguments, read
 from lt_core.magics.paper import Output
 from lt_core.magics.raw import Raw
-from lt_core.magics.scope import picked
+from lt_core.magics.scope import own, picked
 
 
 @magics_class
@@ -94,12 +94,12 @@ class Torchrun(Magics):
             outcome = group.run(cell, screen.show, screen.progress)
         except expect.RAISED as error:
             said = expect.came(expected, error) if expected else ""
-            if not said and isinstance(error, SyntaxError):
+            if said:
+                screen.say(said)
+                return None
+            if isinstance(error, SyntaxError):
                 raise CellSyntaxError(error) from None
-            if not said:
-                raise
-            screen.say(said)
-            return None
+            raise hinted(error, own(self.shell)) from error.__cause__
         if expected:
             raise expect.missing(expected)
         return outcome

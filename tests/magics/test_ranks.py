@@ -138,13 +138,20 @@ def test_in_and_out(real, shows):
     assert all(torch.equal(y, torch.full((2,), 10.0 + rank)) for rank, y in enumerate(real.names["y"]))
 
 
+def test_a_name_of_the_notebook_that_ranks_lack_can_be_brought_as_it_says(real, shows):
+    real.run("eight_sent = [8]")
+    with pytest.raises(RankError, match=r"NameError: name 'eight_sent' is not defined; .*; try: --in eight_sent\n"):
+        real.run("%%torchrun\nprint(eight_sent)")
+    assert shows("%%torchrun --in eight_sent\neight_sent") == ["ranks 0-1 -> [8]"]
+
+
 def test_what_cannot_be_copied_is_named(real):
     real.run("import threading; lock = threading.Lock()")
     with pytest.raises(UserError, match=r"--in lock cannot be sent to another process \(.*\); got a _thread.lock"):
         real.run("%%torchrun --in lock\npass")
     with pytest.raises(RankError, match="--out lock cannot be sent"):
         real.run("%%torchrun --out lock\nimport threading; lock = threading.Lock()")
-    with pytest.raises(RankError, match="--out nothing: this rank has no nothing"):
+    with pytest.raises(RankError, match="--out nothing: this rank has no variable 'nothing'; expected a name"):
         real.run("%%torchrun --out nothing\npass")
 
 

@@ -26,7 +26,7 @@ def test_braces_and_dollars_stand_for_values(word, value):
 @pytest.mark.parametrize("word", ["{undefined}", "$undefined", "{x}{undefined}"])
 def test_an_unknown_name_is_an_error(word):
     """With IPython's own expansion one unknown name left the whole line as it was, without a word."""
-    with pytest.raises(UserError, match="the kernel has no undefined; try: set it first"):
+    with pytest.raises(UserError, match="the kernel has no variable 'undefined'; try: set it first"):
         expanded(word, {"x": 3})
 
 
@@ -43,5 +43,5 @@ def test_in_picks_objects_not_texts():
 
 
 def test_in_names_what_is_not_there():
-    with pytest.raises(UserError, match="--in y: the kernel has no y; try: run the cell that makes it"):
+    with pytest.raises(UserError, match="--in y: the kernel has no variable 'y'; try: run the cell that makes it"):
         picked(("x", "y"), {"x": 1})

@@ -30,7 +30,7 @@ def test_out_is_a_list_by_rank_in_the_kernel(notebook, groups):
 
 
 def test_in_names_what_the_kernel_lacks_before_anything_starts(notebook, groups):
-    with pytest.raises(UserError, match="--in nothing: the kernel has no nothing"):
+    with pytest.raises(UserError, match="--in nothing: the kernel has no variable 'nothing'; try: run the cell"):
         notebook.run("%%torchrun -n 2 --in nothing\npass")
     assert groups.made == []
 
@@ -64,6 +64,37 @@ def test_lines_before_an_error_are_shown_and_the_error_is_our_own_lines(notebook
     assert capsys.readouterr().out == (
         "RankError: rank 1 failed first: ValueError: boom\nline 2 of the cell: raise ValueError('boom')\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("eight_sent", "; the notebook has it; try: --in eight_sent"),
+        ("Out", "; the notebook has it; try: --in Out"),
+        ("get_ipython", ""),
+        ("In", ""),
+        ("_", ""),
+        ("torch", ""),
+        ("nobodys", ""),
+    ],
+)
+def test_a_name_that_only_the_notebook_has_is_offered_to_the_ranks(notebook, groups, name, hint):
+    notebook.names.update(eight_sent=[8], torch=sum, Out="the user's", _=3)
+    groups.outcome = RankError(1, "NameError", f"name '{name}' is not defined", "Traceback ...")
+    groups.outcome.__cause__ = NameError(name)
+    with pytest.raises(RankError) as caught:
+        notebook.run(f"%%torchrun -n 2\n{name}")
+    assert str(caught.value) == f"rank 1 failed first: NameError: name '{name}' is not defined{hint}\nTraceback ..."
+    assert caught.value.__cause__ is groups.outcome.__cause__
+
+
+@pytest.mark.parametrize(("kind", "text"), [("ValueError", "name 'x' is not defined"), ("NameError", "x is not there")])
+def test_another_error_offers_no_name(notebook, groups, kind, text):
+    notebook.names.update(x=1)
+    groups.outcome = RankError(0, kind, text)
+    with pytest.raises(RankError) as caught:
+        notebook.run("%%torchrun -n 2\nx")
+    assert caught.value is groups.outcome and caught.value.message == text
 
 
 def test_an_interrupt_is_told_in_a_line(notebook, groups, capsys):

@@ -60,7 +60,8 @@ class Body:
 
     def _packed(self, name: str) -> bytes:
         if name not in self.names:
-            raise UserError(f"--out {name}: this rank has no {name}", expected="a name that the cell sets")
+            what = f"--out {name}: this rank has no variable '{name}'"
+            raise UserError(what, expected="a name that the cell sets", attempt=f"{name} = ... on all ranks")
         data = parcel.packed(f"--out {name}", self.names[name])
         refuse_large(f"--out {name}, a {type(self.names[name]).__name__},", len(data))
         return data

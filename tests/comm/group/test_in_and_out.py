@@ -71,7 +71,9 @@ def test_an_object_that_cannot_come_back_is_named(cell):
 def test_a_name_that_nobody_made_is_said(cell):
     seen = cell("if rank: half = 1", wanted=("half",))
     assert seen.error.rank == 0
-    assert seen.error.message == "--out half: this rank has no half; expected a name that the cell sets"
+    assert seen.error.message == (
+        "--out half: this rank has no variable 'half'; expected a name that the cell sets; try: half = ... on all ranks"
+    )
 
 
 class Big:
