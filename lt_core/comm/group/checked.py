@@ -46,6 +46,7 @@ class Checked(Verbs):
         self._inner, self._place, self._members, self._name = inner, place, tuple(members), name
         self._said = Said(group_pages(place.folder, name, self.size, self.rank), self._members)
         self._subsets: dict[tuple[int, ...], tuple[Comm, Checked, int]] = {}
+        self._before = 0  # how many collectives were begun before the cell that runs
 
     @property
     def ended(self) -> str:
@@ -87,11 +88,11 @@ class Checked(Verbs):
         """Give it back."""
         buffers.free(self._inner, x)
 
-    def limit(self, timeout_s: float) -> None:
-        """Say how long a wait may last from now on, here and in the subsets."""
-        self.timeout_s = timeout_s
+    def begin(self, timeout_s: float) -> None:
+        """A cell begins: a wait may last so long in it, and its collectives are counted, here and in the subsets."""
+        self.timeout_s, self._before = timeout_s, self._said.begun
         for _, subset, _ in self._subsets.values():
-            subset.limit(timeout_s)
+            subset.begin(timeout_s)
 
     def abort(self, reason: str) -> None:
         """End this communicator and its subsets on every rank."""
@@ -99,7 +100,7 @@ class Checked(Verbs):
 
     def waiting(self, where: Where) -> Any:
         """A context in which this rank waits there."""
-        return self._place.page.inside(where._replace(since_s=now(), line=self._line()))
+        return self._place.page.inside(where._replace(since_s=now(), line=self._line(), before=self._before))
 
     def _post(self, verb: str, args: Sequence[Any]) -> Where:
         """Say what we call. Errors: `Mismatch` where another rank said something else."""
@@ -138,7 +139,7 @@ class Checked(Verbs):
 
     def _where(self, text: str, number: int, ends: Sequence[End] = ()) -> Where:
         open_ends = tuple([(end.kind, end.peer, end.number) for end in ends]) if ends else ()
-        return Where(self._name, self._members, number, self._line(), now(), text, open_ends)
+        return Where(self._name, self._members, number, self._line(), now(), text, open_ends, self._before)
 
     def _line(self) -> int:
         """The line of the cell that is being run, 0 outside the cell's own thread."""

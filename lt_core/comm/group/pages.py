@@ -26,6 +26,7 @@ class Where(NamedTuple):
     """A wait: in which group of which ranks, since when (`time.monotonic`), at which line of the cell (0: none).
 
     `number`: of the collective in its group; 0 for an exchange, whose `ends` are (kind, peer, number of the message).
+    `before`: how many collectives of its group this rank had begun before the cell.
     """
 
     group: str
@@ -35,10 +36,15 @@ class Where(NamedTuple):
     since_s: float
     text: str
     ends: tuple[tuple[int, int, int], ...] = ()
+    before: int = 0
 
     def __str__(self) -> str:
-        which = f"{self.text}{f' (collective {self.number})' if self.number else ''}"
+        which = f"{self.text}{self._which()}" if self.number else self.text
         return f"{which}, line {self.line}" if self.line else which
+
+    def _which(self) -> str:
+        own = self.number - self.before
+        return f" (collective {own} of this cell)" if own > 0 else " (begun by an earlier cell)"
 
 
 class Page:
@@ -148,9 +154,9 @@ def _mapped(path: Path, nbytes: int) -> mmap.mmap:
 
 
 def _written(where: Where) -> bytes:
-    group, members, number, line, since_s, text, ends = where
+    group, members, number, line, since_s, text, ends, before = where
     each = ";".join([f"{kind},{peer},{number}" for kind, peer, number in ends[:8]])
-    fields = (group, ",".join(map(str, members)), str(number), str(line), repr(since_s), each, text)
+    fields = (group, ",".join(map(str, members)), str(number), str(before), str(line), repr(since_s), each, text)
     body = _BREAK.join(fields).encode()[: _SLOT - _HEAD.size]
     return _HEAD.pack(zlib.crc32(body), len(body)) + body
 
@@ -161,10 +167,10 @@ def _read(slot: bytes) -> Where | None:
     body = slot[_HEAD.size : _HEAD.size + length]
     if not length or zlib.crc32(body) != checksum:
         return None
-    fields = body.decode(errors="replace").split(_BREAK, 6)
-    if len(fields) < 7:
+    fields = body.decode(errors="replace").split(_BREAK, 7)
+    if len(fields) < 8:
         return None
-    group, members, number, line, since_s, ends, text = fields
+    group, members, number, before, line, since_s, ends, text = fields
     kinds = tuple(tuple(map(int, end.split(","))) for end in ends.split(";") if end)
     ranks = tuple(map(int, members.split(",")))
-    return Where(group, ranks, int(number), int(line), float(since_s), text, kinds)  # type: ignore[arg-type]
+    return Where(group, ranks, int(number), int(line), float(since_s), text, kinds, int(before))  # type: ignore[arg-type]

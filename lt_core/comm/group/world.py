@@ -54,7 +54,7 @@ class World:
         """A cell begins."""
         self.cell = cell
         if self.comm is not None:
-            self.comm.limit(timeout_s)
+            self.comm.begin(timeout_s)
 
     @property
     def broken(self) -> bool:

@@ -33,12 +33,14 @@ def test_a_wait_that_is_too_long_names_who_is_missing_and_where_all_are(three):
     error = seen.error
     assert (error.rank, error.kind) == (1, "Deadline") and seen.seconds < 4
     assert re.fullmatch(
-        r"rank 0 waits in all_reduce of \(2, 3\) float32 \(collective \d+\), line 4 for more than 1 s: "
+        r"rank 0 waits in all_reduce of \(2, 3\) float32 \(collective 1 of this cell\), line 4 for more than 1 s: "
         r"ranks 1-2 have not come", error.message
     )  # fmt: skip
     where, first, second, third = error.details.splitlines()
     assert where == "where the ranks are:"
-    assert re.match(r"  rank 0 waits in all_reduce of \(2, 3\) float32 \(collective \d+\), line 4 for 1\.\d s", first)
+    assert re.match(
+        r"  rank 0 waits in all_reduce of \(2, 3\) float32 \(collective 1 of this cell\), line 4 for 1\.\d s", first
+    )
     assert second == "  rank 1 is in no collective: time.sleep at line 6"
     assert third == "  rank 2 is in no collective: while True: pass at line 8, running"
     assert run(three, "comm.barrier()\nkept").values == dict.fromkeys(range(3), "1")
@@ -62,7 +64,7 @@ def test_a_rank_that_does_not_answer_a_signal_is_told_from_its_page(three):
     deaf = "import faulthandler, signal, time\nfaulthandler.unregister(signal.SIGUSR1)\n"
     deaf += "signal.signal(signal.SIGUSR1, signal.SIG_IGN)\nif rank == 1: time.sleep(60)\ncomm.barrier()"
     where = run(three, deaf, timeout_s=0.5).error.details.splitlines()
-    assert re.match(r"  rank 0 waits in barrier \(collective \d+\), line 5 for ", where[1])
+    assert re.match(r"  rank 0 waits in barrier \(collective 1 of this cell\), line 5 for ", where[1])
     assert where[2] == "  rank 1 is in no collective"
     stack = f"open('{three.status().folder}/stack.' + str(rank), 'ab', 0)"
     assert run(three, f"faulthandler.register(signal.SIGUSR1, {stack}, all_threads=False)").error is None
@@ -114,10 +116,21 @@ def test_several_waits_of_one_rank_are_all_watched(three):
     assert seen.error.rank == 1 and seen.error.message.endswith("rank 1 has not come")
 
 
+def test_collectives_are_counted_from_the_cells_begin(three):
+    """From the ranks' own start they were number 699; in each group of ranks for itself."""
+    begun = "pair, x = comm.subset([0, 1]), torch.ones(2)\nfor _ in range(3): comm.barrier()"
+    assert run(three, f"{begun}\nif rank < 2: pair.barrier(), pair.start('all_reduce', x).wait()").error is None
+    mine = run(three, "comm.barrier()\nif rank == 0: comm.barrier()").error
+    assert mine.message.endswith("have ended the cell, but rank 0 waits in barrier (collective 2 of this cell), line 2")
+    assert run(three, f"{begun}\nif rank == 0: work = pair.start('all_reduce', x)").error is None
+    pairs = run(three, "if rank == 0: work.wait()").error
+    assert pairs.message.endswith("rank 0 waits in all_reduce of (2,) float32 (begun by an earlier cell), line 1")
+
+
 @pytest.mark.parametrize(("ranks", "read"), [(3, True), (200, True), (1000, False)])
 def test_a_wait_of_many_ranks_is_read_or_passed_over(tmp_path, ranks, read):
     """Who reads it looks ten times a second at every cell, and may not stumble over one."""
-    where = Where("all", tuple(range(ranks)), 1, 2, 3.5, "all_reduce of (4,) float32")
+    where = Where("all", tuple(range(ranks)), 11, 2, 3.5, "all_reduce of (4,) float32", before=9)
     Page(tmp_path / "page.0").write(where)
     assert Watched(tmp_path, 1).waits(0) == [where] * read
 
@@ -127,7 +140,7 @@ def test_a_long_cell_is_told_while_it_runs(three):
     seen = run(three, text)
     assert seen.error is None and 1 <= len(seen.progress) <= 3
     assert re.fullmatch(
-        r"ranks 0, 2: in barrier \(collective \d+\), line 4; rank 1: in no collective", seen.progress[0]
+        r"ranks 0, 2: in barrier \(collective 1 of this cell\), line 4; rank 1: in no collective", seen.progress[0]
     )  # fmt: skip
 
 

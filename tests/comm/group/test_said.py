@@ -78,7 +78,7 @@ def wants(comm, count, x):
 
 KINDS = {
     "calls": (
-        calls, calls, CALLS, f"broadcast of (2,) float32 from rank 0 (collective {CALLS + 1})",
+        calls, calls, CALLS, f"broadcast of (2,) float32 from rank 0 (collective {CALLS + 1} of this cell)",
         r"collective 1: rank 0 calls broadcast of \(2,\) .*, rank 1 calls broadcast of \(3,\) float32",
     ),
     "sends": (
