@@ -59,18 +59,17 @@ class Watch:
         return Stuck((outside or missing)[0], "Deadline", f"{who} {done}, but rank {rank} waits in {where}")
 
     def _too_long(self, waits: Sequence[tuple[int, Where]], now_s: float) -> Stuck | None:
+        limit = f"for more than {self._cell.timeout_s:g} s"
         for rank, where in waits:
             if now_s - where.since_s > self._cell.timeout_s:
                 missing = self._pages.missing(where, rank, self._generation)
                 if ring := circle({r: self._pages.missing(w, r, self._generation) for r, w in reversed(waits)}):
                     drawn = " -> ".join(map(str, [*ring, ring[0]]))
-                    message = (
-                        f"ranks wait for each other in a circle, {drawn}, for more than {self._cell.timeout_s:g} s"
-                    )
+                    message = f"ranks wait for each other in a circle, {drawn}, {limit}"
                     return Stuck(ring[0], "Deadline", message, shared=True)
                 said = f"{ranks_text(tuple(missing))} not come" if missing else "all ranks are there"
                 said = said.replace(" not", " has not" if len(missing) == 1 else " have not")
-                message = f"rank {rank} waits in {where} for more than {self._cell.timeout_s:g} s: {said}"
+                message = f"rank {rank} waits in {where} {limit}: {said}"
                 return Stuck(missing[0] if missing else rank, "Deadline", message)
         return None
 
