@@ -35,7 +35,7 @@ class OneRound:
 
     def __init__(self, group: Any, x: Tensor) -> None:
         self._x = x.detach().view(-1)
-        self._copies = self._x.repeat(group.size())  # kept until all have gone
+        self._copies = torch.cat([self._x] * group.size())  # kept until all have gone
         self._rows = self._x.new_empty(group.size(), self._x.numel())
         self._work = group.alltoall_base(self._rows.view(-1), self._copies, [], [])
 
@@ -43,7 +43,7 @@ class OneRound:
         """Hold until all rows have come, then add them up. Errors: torch's."""
         self._work.wait(timeout)
         with torch.inference_mode():  # in which `x` may have been made
-            add(self._x, list(self._rows))
+            add(self._x, self._rows.unbind())
 
     def get_future(self) -> Future[Any]:
         """Done when all rows have come."""
