@@ -22,19 +22,24 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Row = Mapping[int, str]  # the winner by bytes
-TINTS = ("#86BCEB", "#F5C25B", "#3FA07E", "#F6DDE8", "#FFFFFF", "#CBD2D9", "#A9BACA", "#D3E8F8")
+TINTS = ("#86BCEB", "#F5C25B", "#3FA07E", "#E98A5B", "#F6DDE8", "#8FD0F5", "#A9BACA", "#FFFFFF")  # as crossover's
 ROW, LEGEND_ROW = 30, 22  # pixels
 
 
-def winner_map(rows: Mapping[str, Row], *, title: str, under: str, x: str = "bytes of the tensor") -> Figure:
+def winner_map(
+    rows: Mapping[str, Row], order: Sequence[str] = (), *, title: str, under: str, x: str = "bytes of the tensor"
+) -> Figure:
     """The map of up to eight winners: of each row, such as "8 ranks", the winner by bytes. x: what the bytes are of.
 
-    Errors: no row, rows that are not over the same bytes, more winners than colours.
+    order: all that could win, so that each keeps its letter and colour from map to map; the colours are those of
+    `crossover`'s lines in this order. Errors: no row, rows that are not over the same bytes, more names than colours.
     """
-    sizes = _checked(rows)
-    letters = dict(zip(_winners(rows), ascii_uppercase))
+    sizes = _checked(rows, order)
+    won, known = _winners(rows), dict(zip(_names(rows, order), ascii_uppercase))
+    letters = {name: letter for name, letter in known.items() if name in won}
+    places = {name: k for k, name in enumerate(known)}
     below = BOTTOM + LEGEND_ROW * (1 + len(letters) // 4)
-    fig = sized(_draw(rows, sizes, letters), TOP + below + ROW * len(rows))
+    fig = sized(_draw(rows, sizes, letters, places), TOP + below + ROW * len(rows))
     decades = [n for n in sizes if str(n).strip("0") == "1"]
     fig.update_xaxes(tickvals=[sizes.index(n) for n in decades], ticktext=[bytes_text(n) for n in decades])
     fig.update_xaxes(title_text=x, showgrid=False, fixedrange=True)
@@ -45,15 +50,15 @@ def winner_map(rows: Mapping[str, Row], *, title: str, under: str, x: str = "byt
     return Figure(titled(fig, title, under), words, rows=table)
 
 
-def _checked(rows: Mapping[str, Row]) -> list[int]:
+def _checked(rows: Mapping[str, Row], order: Sequence[str]) -> list[int]:
     if not rows:
         raise UserError("a map of nothing", "no row", "at least one")
     sizes = sorted(next(iter(rows.values())))
     for name, row in rows.items():
         if sorted(row) != sizes or not sizes:
             raise UserError(f"{name} is not over the same bytes", sorted(row), sizes or "at least one size")
-    if len(_winners(rows)) > len(TINTS):
-        raise UserError("winners that can be told apart", f"{len(_winners(rows))} of them", f"at most {len(TINTS)}")
+    if len(names := _names(rows, order)) > len(TINTS):
+        raise UserError("winners that can be told apart", f"{len(names)} of them", f"at most {len(TINTS)}")
     return sizes
 
 
@@ -62,11 +67,17 @@ def _winners(rows: Mapping[str, Row]) -> list[str]:
     return list(dict.fromkeys(row[n] for row in rows.values() for n in sorted(row)))
 
 
-def _draw(rows: Mapping[str, Row], sizes: Sequence[int], letters: Mapping[str, str]) -> go.Figure:
+def _names(rows: Mapping[str, Row], order: Sequence[str]) -> list[str]:
+    """Who has a letter: all of `order`, then who wins besides."""
+    return list(dict.fromkeys([*order, *_winners(rows)]))
+
+
+def _draw(
+    rows: Mapping[str, Row], sizes: Sequence[int], letters: Mapping[str, str], places: Mapping[str, int]
+) -> go.Figure:
     import plotly.graph_objects as go
 
     fig = go.Figure()
-    places = {name: k for k, name in enumerate(letters)}
     fig.add_heatmap(
         z=[[places[row[n]] for n in sizes] for row in rows.values()],
         y=[escaped(name) for name in rows],

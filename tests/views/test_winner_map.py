@@ -1,10 +1,16 @@
 """A map of winners: each has a letter and a colour of its own, and the words say who wins at both ends."""
 
+from itertools import combinations
+
+import numpy as np
 import pytest
 
 from lt_core.base.errors import UserError
+from lt_core.collectives import ALGORITHMS
 from lt_core.views import winner_map
+from lt_core.views.crossover import COLOURS
 from lt_core.views.winner_map import TINTS
+from tests.views.test_style import SEEN_BY, distance, lab
 
 ROWS = {
     "7 ranks": {1000: "doubling", 3162: "ring", 10_000: "ring"},
@@ -12,8 +18,8 @@ ROWS = {
 }
 
 
-def chart(rows=ROWS):
-    return winner_map(rows, title="Seven is not eight", under="office, by law")
+def chart(rows=ROWS, order=()):
+    return winner_map(rows, order, title="Seven is not eight", under="office, by law")
 
 
 def test_a_cell_has_its_winner_s_letter_and_colour_and_the_legend_says_whose():
@@ -24,6 +30,29 @@ def test_a_cell_has_its_winner_s_letter_and_colour_and_the_legend_says_whose():
     assert [(t.name, t.marker.color) for t in legend] == [
         ("A doubling", TINTS[0]), ("B ring", TINTS[1]), ("C halving", TINTS[2])
     ]  # fmt: skip
+
+
+def test_in_an_order_each_keeps_its_letter_and_colour_from_map_to_map():
+    order = ["tree", "halving", "doubling", "ring"]
+    for rows in (ROWS, {"8 ranks": ROWS["8 ranks"]}):
+        heat, *legend = chart(rows, order).figure.data
+        assert ([*heat.text[-1]], [*heat.z[-1]]) == (["C", "C", "B"], [2, 2, 1])
+        assert {(t.name, t.marker.color) for t in legend} <= {
+            ("B halving", TINTS[1]), ("C doubling", TINTS[2]), ("D ring", TINTS[3])
+        }  # fmt: skip
+        assert len(legend) == len({name for row in rows.values() for name in row.values()})
+    assert [list(row) for row in chart(ROWS, ["ring"]).figure.data[0].text] == [["B", "A", "A"], ["B", "B", "C"]]
+
+
+@pytest.mark.parametrize("seen_by", SEEN_BY)
+def test_who_wins_in_lab_20_has_the_hue_of_its_line_and_can_be_told_apart(seen_by):
+    names = list(ALGORITHMS)
+    four = [names.index(name) for name in ("recursive doubling", "halving-doubling", "ring", "torus")]
+    near = min((distance(TINTS[a], TINTS[b], seen_by), names[a], names[b]) for a, b in combinations(four, 2))
+    assert near[0] >= 18, near
+    for k in four:
+        a, b = (lab(colours[k], "everybody")[1:] for colours in (TINTS, COLOURS))
+        assert a @ b > 0.85 * np.linalg.norm(a) * np.linalg.norm(b), names[k]
 
 
 def test_a_winner_s_number_falls_into_its_own_colour():
