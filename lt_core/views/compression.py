@@ -34,24 +34,32 @@ class Point(NamedTuple):
     feedback: bool = False
 
 
-def compression(points: Mapping[str, Point], dense_bytes: int = 0, *, title: str, under: str) -> Figure:
+def compression(
+    points: Mapping[str, Point], dense_bytes: int = 0, *, title: str, under: str, least: float = 0.0
+) -> Figure:
     """The picture of up to 26 methods. dense_bytes: what the exact mean sends, an upright line; it has no error.
 
-    Errors: no point, more than letters, bytes or an error that have no place on logarithmic axes.
+    least: where the axis of errors ends, so that one that is far below does not squeeze all others; who errs less
+    stands on the edge, as a triangle with its number. Errors: no point, more than letters, bytes or an error that have
+    no place on logarithmic axes.
     """
     _check(points)
     best = frontier(points)
+    seen = {name: p._replace(error=max(p.error, least)) for name, p in points.items()}
+    errors = [*(p.error for p in seen.values()), 1.0]  # 1: what it errs who sends nothing
     below = BOTTOM + LEGEND_ROW * ceil(len(points) / 3)
-    fig = sized(_draw(points, best, dense_bytes), TOP + PLOT[1] + below)
+    fig = sized(_draw(points, seen, best, dense_bytes), TOP + PLOT[1] + below)
     sizes = [p.nbytes for p in points.values()] + [dense_bytes] * bool(dense_bytes)
-    ends = _ends(sizes), _ends([p.error for p in points.values()])
+    ends = _ends(sizes), [log10(least) - 0.03 if least else _ends(errors)[0], _ends(errors)[1]]
     fig.update_xaxes(**bytes_ticks(*_decades(sizes)), range=ends[0], title_text="bytes a rank sends")
-    fig.update_yaxes(**_ticks(*_decades([p.error for p in points.values()])), range=ends[1], title_text="error")
+    fig.update_yaxes(**_ticks(*_decades(errors), ends[1][1] - ends[1][0]), range=ends[1], title_text="error")
     fig.update_layout(margin_b=below)
-    _letters(fig, points, ends)
-    errors = ", ".join(f"{name} {points[name].error:.3g}" for name in points)  # the last digits are a machine's own
+    _letters(fig, points, seen, ends)
+    told = "; ".join(f"{name} {points[name].error:.3g}" for name in points)  # the last digits are a machine's own
     words = _words(title, points, best, dense_bytes)
-    return Figure(titled(fig, title, under), words, f"Errors: {errors}.", _rows(points, best))
+    edge = [name for name in points if seen[name] != points[name]]
+    words += f" On the lower edge, for it errs less than {least:g}: {'; '.join(edge)}." * bool(edge)
+    return Figure(titled(fig, title, under), words, f"Errors: {told}.", _rows(points, best))
 
 
 def frontier(points: Mapping[str, Point]) -> list[str]:
@@ -74,12 +82,12 @@ def _check(points: Mapping[str, Point]) -> None:
             )
 
 
-def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) -> go.Figure:
+def _draw(points: Mapping[str, Point], seen: Mapping[str, Point], best: Sequence[str], dense_bytes: int) -> go.Figure:
     import plotly.graph_objects as go
 
     fig = go.Figure()
     line = {"color": PALE, "width": 2, "dash": "dot", "shape": "hv"}
-    along = [points[name] for name in best]
+    along = [seen[name] for name in best]
     fig.add_scatter(
         x=[p.nbytes for p in along],
         y=[p.error for p in along],
@@ -89,15 +97,16 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
         hoverinfo="skip",
     )
     for letter, (name, point) in zip(ascii_uppercase, points.items()):
+        shape = "circle" if seen[name] == point else "triangle-down"
         mark = {
-            "symbol": "circle" if point.feedback else "circle-open",
-            "size": 13,
+            "symbol": shape if point.feedback else f"{shape}-open",
+            "size": 12,
             "color": BLUE,
             "line": {"width": 2},
         }
         hover = f"{name}: {bytes_text(point.nbytes)}, error {point.error:.3g}"
         fig.add_scatter(
-            x=[point.nbytes], y=[point.error], mode="markers", marker=mark, name=escaped(f"{letter} {name}"),
+            x=[point.nbytes], y=[seen[name].error], mode="markers", marker=mark, name=escaped(f"{letter} {name}"),
             cliponaxis=False, hovertext=escaped(hover), hoverinfo="text",
         )  # fmt: skip
     if dense_bytes:
@@ -108,15 +117,22 @@ def _draw(points: Mapping[str, Point], best: Sequence[str], dense_bytes: int) ->
     return fig
 
 
-def _letters(fig: go.Figure, points: Mapping[str, Point], ends: tuple[list[float], list[float]]) -> None:
-    """A letter beside each mark, with a thin line to it."""
-    places = [(log10(p.nbytes), log10(p.error)) for p in points.values()]
+def _letters(
+    fig: go.Figure, points: Mapping[str, Point], seen: Mapping[str, Point], ends: tuple[list[float], list[float]]
+) -> None:
+    """A letter beside each mark, with a thin line to it; the error, too, where the mark does not say it."""
+    places = [(log10(p.nbytes), log10(p.error)) for p in seen.values()]
+    texts = [
+        letter if seen[name] == point else f"{letter} ({point.error:.1g})"
+        for letter, (name, point) in zip(ascii_uppercase, points.items())
+    ]
     pixels = [((v[0] - ends[0][0]), (v[1] - ends[1][0])) for v in places]
     scale = [size / (high - low) for size, (low, high) in zip(PLOT, ends)]
     moved = beside([(x * scale[0], y * scale[1]) for x, y in pixels], *PLOT)
-    for letter, (x, y), (right, up) in zip(ascii_uppercase, places, moved):
+    for letter, (x, y), (right, up) in zip(texts, places, moved):
+        aside = {"ax": right, "ay": -up} if len(letter) == 1 else {"ax": 14, "ay": -4, "xanchor": "left"}
         fig.add_annotation(
-            x=x, y=y, ax=right, ay=-up, text=letter, font={"size": 14, "color": INK}, borderpad=0,
+            x=x, y=y, **aside, text=letter, font={"size": 14, "color": INK}, borderpad=0,
             showarrow=True, arrowhead=0, arrowwidth=1, arrowcolor=PALE, standoff=7, bgcolor="#FFFFFF",
         )  # fmt: skip
 
@@ -131,8 +147,9 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
     return low, max(high, low + 1)
 
 
-def _ticks(lowest: int, highest: int) -> dict[str, Any]:
-    values = [10.0**k for k in range(lowest, highest + 1)]
+def _ticks(lowest: int, highest: int, decades: float) -> dict[str, Any]:
+    """Decades; where two at most are seen, 2 and 5 of each as well."""
+    values = [digit * 10.0**k for k in range(lowest, highest + 1) for digit in ((1,) if decades > 2 else (1, 2, 5))]
     texts = [f"{v:g}" for v in values]
     return {"type": "log", "tickvals": values, "ticktext": texts, "minor_ticks": "", "showgrid": True}
 
@@ -141,7 +158,7 @@ def _words(title: str, points: Mapping[str, Point], best: Sequence[str], dense_b
     said = [f"{title}.", f"{len(points)} methods, bytes a rank sends from {_sent(points, best[0])}"]
     said += [f"to {_sent(points, best[-1])} along the frontier of {len(best)}."] if len(best) > 1 else ["alone."]
     beaten = [name for name in points if name not in best]
-    said += [f"More bytes and more error than another: {', '.join(beaten)}."] if beaten else []
+    said += [f"More bytes and more error than another: {'; '.join(beaten)}."] if beaten else []
     said += [f"The exact mean sends {dense_bytes:,}."] if dense_bytes else []
     return " ".join(said)
 

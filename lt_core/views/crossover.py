@@ -85,7 +85,7 @@ def _draw(lines: Mapping[str, Line], dots: Mapping[str, Line]) -> go.Figure:
             x=list(line), y=list(line.values()), mode="lines", line=look, text=hover, hoverinfo="text", **shown
         )
         if name in dots:
-            marker = {"symbol": SHAPES[k], "size": 10, "color": COLOURS[k], "line": {"color": INK, "width": 1}}
+            marker = {"symbol": SHAPES[k], "size": 8, "color": COLOURS[k], "line": {"color": INK, "width": 0.75}}
             legend = {"name": escaped(name), "mode": "lines+markers", "line": look, "marker": marker}
             fig.add_scatter(x=[None], y=[None], **legend)  # so that it shows the shape of the dots
             ran = [f"{name}, measured: {bytes_text(n)} in {seconds_text(v)}" for n, v in dots[name].items()]
@@ -109,7 +109,7 @@ def _mark(fig: go.Figure, lines: Mapping[str, Line], stretches: Stretches, sizes
         band = {"mode": "lines", "line": {"color": INK, "width": 9}, "opacity": 0.18}
         fig.add_scatter(x=x, y=y, hoverinfo="skip", name="the fastest", showlegend=k == 0, **band)
         if start > sizes[0]:
-            fig.add_vline(x=start, line={"color": INK, "width": 1, "dash": "dot"})
+            fig.add_vline(x=start, line={"color": INK, "width": 1, "dash": "dot"}, layer="below")
         text = escaped(name if start == sizes[0] else f"{bytes_text(start)}: {name}")
         above = {
             "xanchor": "left",

@@ -1,7 +1,7 @@
 """Error against bytes: a letter a method, filled where it remembers, a frontier of those that nobody beats in both."""
 
 from itertools import combinations
-from math import dist
+from math import dist, log10
 
 import pytest
 
@@ -55,11 +55,33 @@ def test_axes_are_logarithmic_and_the_exact_mean_stands_upright():
     assert list(figure.layout.yaxis.ticktext) == ["0.0001", "0.001", "0.01", "0.1", "1"]
 
 
+def test_who_errs_far_less_stands_on_the_edge_with_its_number():
+    figure = drawn(least=0.05)
+    axis = figure.figure.layout.yaxis
+    line, half, *others = figure.figure.data
+    assert axis.range[0] == pytest.approx(log10(0.05), abs=0.1) and axis.range[1] > 0
+    assert [text for text, v in zip(axis.ticktext, axis.tickvals) if axis.range[0] < log10(v) < axis.range[1]] == [
+        "0.05", "0.1", "0.2", "0.5", "1"
+    ]  # fmt: skip
+    assert (half.marker.symbol, half.y[0], line.y[-1]) == ("triangle-down-open", 0.05, 0.05)
+    assert "half: 840 kB, error 0.0001" in half.hovertext
+    assert [(t.marker.symbol, t.y[0]) for t in others][:2] == [("circle", 0.6), ("circle", 0.8)]
+    first, *_ = notes = figure.figure.layout.annotations
+    assert [a.text for a in notes] == ["A (0.0001)", "B", "C", "D"] and (first.ax, first.xanchor) == (14, "left")
+    assert figure.words.endswith(" On the lower edge, for it errs less than 0.05: half.")
+    assert "half 0.0001" in figure.times and "lower edge" not in drawn().words
+
+
+def test_an_error_of_one_has_its_tick_though_all_err_less():
+    axis = drawn({"a": Point(7, 0.3), "b": Point(9, 0.1)}).figure.layout.yaxis
+    assert axis.range[1] > log10(1) and "1" in axis.ticktext
+
+
 def test_the_words_come_from_the_points():
     figure = drawn(dense_bytes=2_500_000)
     assert "from 60,000 (one bit) to 840,000 (half) along the frontier of 2." in figure.words
-    assert "More bytes and more error than another: top-k, sign <1. The exact mean sends 2,500,000." in figure.words
-    assert figure.times == "Errors: half 0.0001, one bit 0.6, top-k 0.8, sign <1 0.7."
+    assert "More bytes and more error than another: top-k; sign <1. The exact mean sends 2,500,000." in figure.words
+    assert figure.times == "Errors: half 0.0001; one bit 0.6; top-k 0.8; sign <1 0.7."
     assert drawn({"only": Point(7, 1.0)}).words.endswith("1 methods, bytes a rank sends from 7 (only) alone.")
     assert drawn().rows[2] == ("B one bit", "60,000", "0.6", "yes", "yes")
 

@@ -38,7 +38,7 @@ def test_the_fastest_is_a_band_with_its_name_above():
     assert list(first.x) == [1000, 10_000, 100_000, 110_000] and list(second.x) == [110_000, 10**6, 10**7, 10**8]
     assert first.y[0] == DOUBLING[1000] and second.y[-1] == RING[10**8]
     assert [a.text for a in figure.layout.annotations] == ["doubling", "110 kB: ring"]
-    assert [shape.x0 for shape in figure.layout.shapes] == [110_000]
+    assert [(shape.x0, shape.layer) for shape in figure.layout.shapes] == [(110_000, "below")]  # no dot is crossed out
 
 
 def test_a_law_is_a_straight_line_between_its_points():
