@@ -9,12 +9,14 @@ bool                        yes or no                 check box
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 from lt_core.base.errors import UserError
 
+UNITS = {"us": "µs", "ms": "ms", "s": "s", "bytes": "bytes", "gbit_per_s": "Gbit/s"}  # names end in them
 Range = range | Iterable[Any] | Mapping[str, Any] | type[bool]
 
 
@@ -44,6 +46,18 @@ def text(value: Any) -> str:
     return f"{float(value):,.4g}" if isinstance(value, Real) else str(value)
 
 
+def worded(name: str) -> str:
+    """A parameter's name as a person reads it: `distance costs`, and of `latency_us` the unit: `latency, µs`."""
+    found = re.fullmatch(rf"(\w+?)_({'|'.join(UNITS)})", name)
+    return f"{found[1]}, {UNITS[found[2]]}".replace("_", " ") if found else name.replace("_", " ")
+
+
+def stands(name: str, several: Sequence[tuple[str, Any]] | range, value: Any) -> str:
+    """`ranks: 8`: where a control is that stands at a value."""
+    shown = text(value) if isinstance(several, range) else next(t for t, v in several if v == value)
+    return f"{worded(name)}: {shown}"
+
+
 def place(ranges: Mapping[str, Sequence[tuple[str, Any]] | range], found: Mapping[str, Any]) -> dict[str, Any]:
     """A value for each parameter: the one found, else the first. Errors: what is in no range."""
     for name, value in found.items():
@@ -69,7 +83,7 @@ def control(name: str, several: Sequence[tuple[str, Any]] | range) -> Any:
     """The ipywidget of a parameter, at its first value."""
     import ipywidgets
 
-    how: dict[str, Any] = {"description": name.replace("_", " "), "style": {"description_width": "initial"}}
+    how: dict[str, Any] = {"description": worded(name), "style": {"description_width": "initial"}}
     how["layout"] = {"width": "min(100%, 520px)"}
     if isinstance(several, range):
         first, last = sorted((several[0], several[-1]))

@@ -38,6 +38,7 @@ LOOKS = (  # colour, colour of the name, dash: of each line in turn
     (BLUE, BLUE, DASHES[0]), (ORANGE, BROWN, DASHES[1]), (GREEN, GREEN, DASHES[2]), (PURPLE, INK, DASHES[3]),
     (SKY, BLUE, "longdash"), (INK, INK, "longdashdot"),
 )  # fmt: skip
+TINY = 1e-3  # of a line's largest value: no eye tells it from 0 where the axis is no logarithm
 AT_END, EARLY, ROW = 4, 0.6, 20  # names that find room; of the time, an end that has its name there; pixels
 
 
@@ -73,11 +74,11 @@ def courses(
     starts, ends = zip(*((line[0][0], line[-1][0]) for line in lines.values()))
     fig.update_xaxes(title_text=x, **_axis(xs, log_x))
     fig.update_xaxes(range=[_at(min(starts), log_x), _at(max(ends), log_x)])  # the names stand beside the axes
-    said = " ".join(_words(name, line, between) for name, line in lines.items())
+    said = " ".join(_words(name, line, between, log_y) for name, line in lines.items())
     first = f"{title}. {y[0].upper()}{y[1:]} against {x}."
     rows = (
         ("", f"first {y}", f"last {y}"),
-        *((n, f"{line[0][1]:.3g}", f"{line[-1][1]:.3g}") for n, line in lines.items()),
+        *((n, _value(line, 0, log_y), _value(line, -1, log_y)) for n, line in lines.items()),
     )
     return Figure(titled(fig, title, under), f"{first} {said}" if exact else first, "" if exact else said, rows)
 
@@ -130,7 +131,13 @@ def _named(
     return sized(fig, CURVES)
 
 
-def _words(name: str, line: Line, between: tuple[float, float] | None) -> str:
+def _words(name: str, line: Line, between: tuple[float, float] | None, log: bool) -> str:
     outside = between and not between[0] <= line[-1][1] <= between[1]
-    end = "out of the picture" if outside else f"{line[-1][1]:.3g}"
-    return f"{name}: from {line[0][1]:.3g} to {end} at {line[-1][0]:,.4g}."
+    end = "out of the picture" if outside else _value(line, -1, log)
+    return f"{name}: from {_value(line, 0, log)} to {end} at {line[-1][0]:,.4g}."
+
+
+def _value(line: Line, k: int, log: bool) -> str:
+    """A line's k-th value; `about 0` for the 4e-11 that it ends with, having begun at 1."""
+    value, largest = line[k][1], max(abs(v) for _, v in line)
+    return f"{value:.3g}" if log or not value or abs(value) >= TINY * largest else "about 0"

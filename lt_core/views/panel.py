@@ -7,12 +7,14 @@ controls --value--> build(**values) --Figure--> the picture, which changes in pl
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from lt_core.views.controls import label
+from lt_core.views.controls import worded as said
 from lt_core.views.picture import picture
 from lt_core.views.show import Figure, worded
 
@@ -48,10 +50,11 @@ class Panel:
 
     def _moved(self, name: str = "", change: object = None) -> None:
         """Show what `build` makes of the controls as they stand, or what it raised."""
-        where = f"{name.replace('_', ' ')} {label(self.controls[name])}: " if name and self.prefix else ""
+        moved = label(self.controls[name]) if name else ""
+        where = f"{said(name)}: {moved}. " if name and self.prefix else ""
         try:
             figure = worded(self.build(**{key: control.value for key, control in self.controls.items()}))
-            self._show(figure, where)
+            self._show(figure, "" if _begins_with(figure.words, moved) else where)
         except Exception as error:  # build is the learner's: whatever it raises is said, and the last picture stays
             with self.picture.hold_sync():
                 self.picture.text = f"✘ {where}{_reason(error)}. The picture is the one before."
@@ -66,6 +69,14 @@ class Panel:
     def view(self) -> dict[str, Any]:
         """The widget's part of a display."""
         return {WIDGET: {"model_id": self.box.model_id, "version_major": 2, "version_minor": 0}}
+
+
+def _begins_with(words: str, value: str) -> bool:
+    """Whether the first sentence of a figure says the value that was set: then it need not be said before it."""
+    return (
+        bool(value)
+        and re.search(rf"(?<![\w.,]){re.escape(value)}(?![\w,]|\.\d)", re.split(r"\.\s", words)[0]) is not None
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -79,14 +79,14 @@ def exploring(page, explorer):
     """A slider, a box to tick, a list, by keyboard."""
     explorer.locator(".noUi-handle").focus()
     page.keyboard.press("ArrowRight")
-    says(explorer, "size 10,000: At 10,000 bytes the doubling is faster")
+    says(explorer, "At 10,000 bytes the doubling is faster")
     titled(explorer, "At 10,000 bytes the doubling is faster")
     explorer.locator("input[type=checkbox]").focus()
     page.keyboard.press("Space")
-    says(explorer, "distance yes: At 10,000 bytes")
+    says(explorer, "distance: yes. At 10,000 bytes")
     explorer.locator("select").focus()
     page.keyboard.press("ArrowDown")  # JupyterLab would take it for its cells
-    says(explorer, "wire kitchen: At 10,000 bytes")
+    says(explorer, "wire: kitchen. At 10,000 bytes")
     shot(page, "widget_explore")
 
 
@@ -95,9 +95,9 @@ def failing(page, broken):
     broken.locator(".noUi-handle").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
-    says(broken, "✘ parts 0: ZeroDivisionError: division by zero (line 2 of ratio). The picture is the one before.")
+    says(broken, "✘ parts: 0. ZeroDivisionError: division by zero (line 2 of ratio). The picture is the one before.")
     page.keyboard.press("ArrowRight")
-    says(broken, "parts 1: 12 / 1 = 12.")
+    says(broken, "12 / 1 = 12.")
 
 
 def stepping(page, stepper):

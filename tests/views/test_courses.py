@@ -59,6 +59,14 @@ def test_thousands_have_a_comma_on_axes_and_in_words():
     assert figure.words.endswith(" a: from 0 to 270 at 1,000.")
 
 
+def test_what_no_eye_tells_from_zero_is_about_0_but_on_a_logarithmic_axis():
+    line = {"a": [(0, 1.0), (5, 3.0), (10, -4.34e-11)], "b": [(0, 0.0), (10, 4e-11)]}
+    figure = chart(line)
+    assert figure.words.endswith("a: from 1 to about 0 at 10. b: from 0 to 4e-11 at 10.")
+    assert figure.rows[1:] == (("a", "1", "about 0"), ("b", "0", "4e-11"))
+    assert "a: from 1 to 4e-05 at 10." in chart({"a": [(1, 1.0), (10, 4e-5)]}, log_y=True).words
+
+
 def test_a_zero_has_no_place_on_a_logarithmic_axis():
     with pytest.raises(UserError) as caught:
         chart(log_x=True)

@@ -50,6 +50,13 @@ def test_the_type_of_a_range_chooses_the_control(values, kind, first, moved, sho
     assert widget.value == moved and label(widget) == shown
 
 
+def test_a_unit_stands_behind_the_name_of_a_parameter():
+    names = ["latency_us", "rate_gbit_per_s", "sum_s", "backward_ms", "distance_costs", "ranks", "powers_of_two", "s"]
+    assert [control(name, options(name, [1, 2])).description for name in names] == [
+        "latency, µs", "rate, Gbit/s", "sum, s", "backward, ms", "distance costs", "ranks", "powers of two", "s"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("values", [[], range(0), {}, "ring", 7, int])
 def test_a_range_without_values_is_refused(values):
     with pytest.raises(UserError, match=r"ranks has nothing to choose from.*expected range"):
@@ -72,12 +79,27 @@ def test_a_place_that_no_control_reaches_is_refused(found, message):
 def test_a_control_moved_moves_the_figure_and_is_said():
     live = panel({"ranks": range(2, 5), "wire": ["office", "kitchen"]})
     assert live.picture.text == "Each of 2 ranks holds 6. It took 3 ms."
+    live.controls["wire"].value = "kitchen"
+    assert live.picture.text == "wire: kitchen. Each of 2 ranks holds 6. It took 3 ms."
+    assert live.picture.title == "kitchen < 2"
     live.controls["ranks"].value = 4
     assert json.loads(live.picture.figure)["data"][0]["x"] == [3.0]
-    assert live.picture.text == "ranks 4: Each of 4 ranks holds 3. It took 3 ms."
-    live.controls["wire"].value = "kitchen"
-    assert live.picture.text.startswith("wire kitchen: Each of 4")
-    assert live.picture.title == "kitchen < 4"
+    assert live.picture.text == "Each of 4 ranks holds 3. It took 3 ms."
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "said"),
+    [
+        ("128 ranks, 1.0%: top-k takes 1.28 x. 7", 128, "128 ranks,"),
+        ("The ring, 7. Of 1,128 and 12 8", 128, "n: 128. The"),
+        ("It is 0.128 or 128.5", 128, "n: 128. It"), ("At last 128.", 128, "At last"), ("s = 128: fast", 128, "s = "),
+        ("Up to 1,128 of 128,000.", 128, "n: 128. Up"),
+    ],
+)  # fmt: skip
+def test_what_the_words_begin_with_is_not_said_twice(words, value, said):
+    live = panel({"n": [1, value]}, lambda n: Figure(go.Figure(), words))
+    live.controls["n"].value = value
+    assert live.picture.text.startswith(said)
 
 
 def test_a_change_reaches_the_page_in_one_message():
@@ -93,10 +115,10 @@ def test_an_error_is_said_and_the_picture_stays():
     before = live.picture.figure
     live.controls["ranks"].value = 0
     assert live.picture.failed and live.picture.figure == before
-    assert live.picture.text.startswith("✘ ranks 0: ZeroDivisionError: division by zero (line ")
+    assert live.picture.text.startswith("✘ ranks: 0. ZeroDivisionError: division by zero (line ")
     assert live.picture.text.endswith(" of build). The picture is the one before.")
     live.controls["ranks"].value = 2
-    assert not live.picture.failed and live.picture.text.startswith("ranks 2: Each of 2")
+    assert not live.picture.failed and live.picture.text.startswith("Each of 2 ranks")
 
 
 def test_an_error_at_the_start_leaves_the_twin():
@@ -113,7 +135,13 @@ def test_what_is_no_figure_with_words_is_said():
 
 def test_plain_python_prints_the_words_of_the_place_found(capsys):
     explore(build, found={"ranks": 3}, ranks=range(2, 5))
-    assert capsys.readouterr().out == "Each of 3 ranks holds 4. It took 3 ms.\n"
+    assert capsys.readouterr().out == "At ranks: 3. Each of 3 ranks holds 4. It took 3 ms.\n"
+
+
+def test_the_words_of_the_place_found_say_where_it_is(capsys):
+    ranges = {"ranks": range(2, 5), "wire": {"office": "o", "kitchen": "k"}, "far_us": [5, 1_000], "costs": bool}
+    explore(lambda ranks, wire, far_us, costs: build(ranks, wire), {"ranks": 4, "wire": "k", "costs": True}, **ranges)
+    assert capsys.readouterr().out.startswith("At ranks: 4; wire: kitchen; far, µs: 5; costs: yes. Each of 4 ranks")
 
 
 def test_an_error_of_build_at_the_place_found_is_raised():
@@ -125,9 +153,9 @@ def test_a_notebook_gets_one_bundle_and_the_words_below(displayed):
     explore(build, found={"ranks": 4}, ranks=range(2, 5))
     (data, metadata), (below, _) = [(output["data"], output["metadata"]) for output in displayed]
     assert set(data) == {WIDGET, PLOTLY, "text/plain"}
-    assert data["text/plain"] == "Each of 4 ranks holds 3."  # exact, and of the place found
+    assert data["text/plain"] == "At ranks: 4. Each of 4 ranks holds 3."  # exact, and of the place found
     assert data[PLOTLY]["data"][0]["x"] == [3.0]
-    assert metadata == {"image/png": {"alt": "Each of 4 ranks holds 3.", "width": 860}}
+    assert metadata == {"image/png": {"alt": "At ranks: 4. Each of 4 ranks holds 3.", "width": 860}}
     assert "<summary>In words: the place to find</summary>" in below["text/html"]
 
 
