@@ -67,7 +67,9 @@ def crossover(
     _mark(fig, lines, shown, sizes)
     values = [v for line in (*lines.values(), *measured.values()) for v in line.values()]
     fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text="bytes of the tensor")
-    fig.update_yaxes(**seconds_ticks(floor(log10(min(values))), ceil(log10(max(values)))), showgrid=True)
+    fig.update_yaxes(
+        **seconds_ticks(floor(log10(min(values))), ceil(log10(max(values)))), showgrid=True, title_text="time"
+    )
     fig.update_layout(margin_t=ABOVE, margin_b=BELOW)
     exact = " ".join([f"{title}.", _who(fastest), *_ends(lines, sizes)])
     return Figure(titled(fig, title, under), exact, said_of(measured), _rows(lines, sizes))

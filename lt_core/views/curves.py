@@ -49,11 +49,13 @@ def curves(
     at: int | Mapping[str, int] = 0,
     dots: Mapping[str, Line] | None = None,
     x: str = "bytes of the tensor",
+    y: str = "time",
 ) -> Figure:
     """The picture of up to four lines over the same bytes. at: the bytes where lines get a mark, all or each its own.
 
-    dots: seconds by bytes that were measured, of any of the lines.  x: what the bytes are of. Errors: no line, more
-    than four, lines that are not over the same bytes, a value that is not above 0, a mark or dots where no line is.
+    dots: seconds by bytes that were measured, of any of the lines.  x, y: what the bytes and the seconds are of.
+    Errors: no line, more than four, lines that are not over the same bytes, a value that is not above 0, a mark or dots
+    where no line is.
     """
     marks = {name: at for name in lines if at} if isinstance(at, int) else dict(at)
     sizes, measured = _checked(lines, marks, dots or {}), dots or {}
@@ -64,7 +66,7 @@ def curves(
     _dot(fig, lines, measured)
     fig.update_xaxes(**bytes_ticks(floor(log10(sizes[0])), ceil(log10(sizes[-1]))), title_text=x)
     digits = (1,) if high - low > 2 else (1, 2, 5)
-    fig.update_yaxes(**seconds_ticks(floor(low), ceil(high), digits), showgrid=True)
+    fig.update_yaxes(**seconds_ticks(floor(low), ceil(high), digits), showgrid=True, title_text=y)
     fig.update_layout(margin_r=round(24 + NAME * max(map(len, lines))), showlegend=False)
     words = " ".join([f"{title}.", *_words(lines, sizes, marks)])
     return Figure(titled(fig, title, under), words, said_of(measured), _rows(lines, sizes))

@@ -24,6 +24,7 @@ def test_each_law_has_its_colour_dash_and_place_in_the_legend():
     assert len({t.line.color for t in shown}) == 2
     assert band.name == "the fastest"
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+    assert [axis.title.text for axis in (figure.layout.xaxis, figure.layout.yaxis)] == ["bytes of the tensor", "time"]
 
 
 def test_no_two_of_eight_laws_look_alike_without_colour():

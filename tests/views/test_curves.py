@@ -94,3 +94,10 @@ def test_no_name_covers_another():
     found = curves({"one": same, "other": same, "third": {n: 2 * v for n, v in same.items()}}, title="t", under="u")
     heights = sorted(a.y for a in found.figure.layout.annotations)
     assert all(b - a >= 0.2 for a, b in pairwise(heights)) and heights[0] == pytest.approx(3)
+
+
+def test_both_axes_say_what_they_show():
+    titles = [
+        (f.layout.xaxis.title.text, f.layout.yaxis.title.text) for f in (chart().figure, chart(y="a step").figure)
+    ]
+    assert titles == [("bytes of the tensor", "time"), ("bytes of the tensor", "a step")]
