@@ -137,8 +137,8 @@ def predictions(page):
     number.scroll_into_view_if_needed()
     shot(page, "widget_predict")
     shown = run_below(page, REVEAL)
-    expect(shown.first).to_contain_text("✔ right You said 1.75 n, fairly sure. It is 1.75 n: right, ")
-    expect(shown.last).to_contain_text("✘ not it You said ring, would bet on it. It is tree: not it, 0 of ")
+    expect(shown.first).to_contain_text("✔ right You said 1.75 n, fairly sure. It is 1.75 n. 3 of 3")
+    expect(shown.last).to_contain_text("✘ not it You said ring, would bet on it. It is tree. 0 of ")
     shot(page, "widget_reveal")
 
 
