@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from labs.build import build, is_fresh, paths
-from labs.picture import SCALES, camera, chromium, develop
+from labs.picture import SCALES, camera, chromium, develop, of_few_colours
 from labs.rules import learner_faults, solution_faults
 from labs.source import LabError
 
@@ -112,6 +112,24 @@ def test_figures_become_small_pictures_with_alt_text_and_the_bytes_stay_equal(tm
 
 def seen(output):
     return Image.open(io.BytesIO(base64.b64decode(output.data["image/png"])))
+
+
+def test_few_colours_leave_a_line_its_colour_and_a_grey_band_its_grey():
+    grey, lines = (213, 215, 217), [(0, 114, 178), (230, 159, 0), (0, 158, 115), (213, 94, 0), (204, 121, 167)]
+    image = Image.new("RGB", (1000, 600), "white")
+    image.paste(grey, (0, 100, 1000, 140))
+    for k, (r, g, b) in enumerate(lines):  # a line, and the passages at its edges to white and to grey
+        image.paste((r, g, b), (0, 200 + 10 * k, 600, 202 + 10 * k))
+        for step in range(1, 100):
+            for y, (to_r, to_g, to_b) in ((300, (255, 255, 255)), (400, grey)):
+                mixed = [round(a + (z - a) * step / 100) for a, z in ((r, to_r), (g, to_g), (b, to_b))]
+                image.putpixel((step, y + k), tuple(mixed))
+    few = of_few_colours(image)
+    assert len(few.getcolors()) <= 64
+    seen_at = few.convert("RGB").getpixel
+    assert max(abs(a - b) for a, b in zip(seen_at((500, 120)), grey)) <= 3
+    for k, colour in enumerate(lines):
+        assert max(abs(a - b) for a, b in zip(seen_at((300, 201 + 10 * k)), colour)) <= 12
 
 
 @pytest.mark.browser
