@@ -127,6 +127,7 @@ reveal(
     x[0][0],
     why="1 + 2 + 3 + 4, and the same on every rank.",
     usual='1 ("rank 0 keeps its own") or 4 ("one from each").',
+    wrong=(1, 4),
 )
 
 # %% [markdown] tags=["breath", "tour"]
@@ -198,6 +199,7 @@ reveal(
     why="three ranks wait for one second each.",
     usual='1 ("one second has passed"): on the clock, yes, but three'
     " ranks stood still in it.",
+    wrong=(1,),
 )
 
 # %% [markdown] tags=["explain"]
@@ -231,7 +233,8 @@ def build(asleep, seconds):
         spans.append(Span(r, "compute", "work", 0.0, came))
         spans.append(Span(r, "out", "all_reduce", came, seconds + 0.1))
     trace = with_waits(Trace("sleepers", spans, clock="simulated"))
-    title = f"All together they wait {waited_s(trace):g} rank-seconds"
+    w = waited_s(trace)
+    title = f"Together they wait {w:g} rank-second{'s' * (w != 1)}"
     drawn = gantt(trace, title=title, one_lane=True)
     return Figure(drawn.figure, f"{title}.")
 
@@ -469,12 +472,15 @@ said
 # Every technique of this course pays in one of four currencies:
 # **memory, compute, wire, sameness.** Each lab ends with a line on your
 # bill, taken from what you ran. The first one: the sum through rank 0.
+# What it sent is counted in *n*, the bytes that were summed, so that
+# lines of later labs, which sum others, can be compared with it.
 #
 # Next: [lab 20](20_all_reduce.ipynb), where rank 0 is not in charge. It
 # starts ranks of its own, so end these first: `%torchrun stop`.
 
 # %% tags=["breath"]
-bill("sum through rank 0", lab="00", traffic=sent, badge=badge)
+cost = {"traffic": sent, "n_bytes": 2**20, "badge": badge}
+bill("sum through rank 0", lab="00", **cost)
 
 # %% [markdown] tags=["teacher"]
 # <details><summary>For teachers</summary>

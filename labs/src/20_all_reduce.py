@@ -134,7 +134,8 @@ print("summed 1 MiB")
 # bar, `0–3` means chunks 0 to 3: everything. The upper half happened on
 # your machine; there a bar also holds the waiting for the other end. The
 # lower half is the simulation, the same schedule priced: where a lane is
-# empty, its rank waits.
+# empty, its rank waits. (In this kind of picture a hatch tells sends from
+# receives; only among the three witnesses does it mean *simulated*.)
 
 # %% tags=["see", "tour"]
 four = Cluster("four ranks", SHOEBOX, 4, KITCHEN)
@@ -226,7 +227,8 @@ print(f"had {x.tolist()}, got {done.tolist()}")
 # Step through it once with the arrow keys or the buttons, and **watch
 # the column of chunk 2**: its sum sets out from rank 2, takes in a part
 # at each rank it visits, and is in one place only until it is finished.
-# A finished chunk is bold. Who owns it after round 2?
+# A finished chunk is bold. Who owns it after round 2? (The table takes
+# some 2 s to come.)
 
 # %% tags=["see", "tour"]
 names = {"add": "reduce-scatter", "copy": "all-gather"}
@@ -293,6 +295,7 @@ reveal(
     " sum, once in a result. 2 (p - 1) / p = 14 / 8.",
     usual='7 ("everyone must hear from everyone"): yes, but one sum on'
     " its way can speak for many.",
+    wrong=(7,),
 )
 
 # %% [markdown] tags=["see"]
@@ -743,8 +746,9 @@ for nbytes in (1_000, 32_000, 1_000_000):
 print("ran", len(ran), "algorithms")
 
 # %% [markdown] tags=["see"]
-# Lines are laws, **dots are what you ran**, those of one size side by
-# side: they stand above, for waking a process up costs more than the
+# Lines are laws, **dots are what you ran**: those of 1, 32 and 1,000 kB
+# stand side by side, the outer ones half as far again to the left and
+# right as they ought to. They stand above, for waking a process up costs more than the
 # office's 0.1 ms. The broad pale band lies under the fastest, which is
 # named above; where an upright line stands, it changes.
 
@@ -819,16 +823,16 @@ for cluster in office[8], pairs:
 
 # %% [markdown] tags=["explore"]
 # One map of who wins, on one wire: a row a number of ranks, a letter a
-# winner. **Hunt:** its rows seem to have no order. Tick *powers of two
+# winner, in the colour of its line above. **Hunt:** its rows seem to have no order. Tick *powers of two
 # only*, and one border is left. What do the numbers have in common where
 # the ring wins, and those where the torus does? And what moves the border
 # to the right: a slower start, or a faster wire?
 
 
 # %% tags=["setup"]
-def mapped(latency_us, gbit_per_s, powers_of_two_only):
+def mapped(latency_us, rate_gbit_per_s, powers_of_two_only):
     """Who is the fastest, by ranks and bytes, by law."""
-    wire = Wire("wire", latency_us / 1e6, gbit_per_s * 1e9 / 8)
+    wire = Wire("wire", latency_us / 1e6, rate_gbit_per_s * 1e9 / 8)
     cluster = Cluster("one wire", SHOEBOX, 64, wire)
     some = powers if powers_of_two_only else range(2, 13)
     rows = {
@@ -839,21 +843,24 @@ def mapped(latency_us, gbit_per_s, powers_of_two_only):
     }
     border = crossovers(cluster, 8)[1][0] / 1000
     title = f"8 ranks: recursive doubling wins up to {border:,.0f} kB"
-    return views.winner_map(rows, title=title, under=f"{wire}, by law")
+    who, under = list(ALGORITHMS), f"{wire}, by law"
+    return views.winner_map(rows, who, title=title, under=under)
 
 
 # %% tags=["explore"]
 powers = [2, 4, 8, 16, 32, 64]
 sizes = [round(10 ** (k / 3)) for k in range(9, 25)]
-place = {"latency_us": 100, "gbit_per_s": 1}
-speeds = {"latency_us": [100, 1000], "gbit_per_s": [1, 10]}
+place = {"latency_us": 100, "rate_gbit_per_s": 1}
+speeds = {"latency_us": [100, 1000], "rate_gbit_per_s": [1, 10]}
 explore(mapped, place, **speeds, powers_of_two_only=bool)
 
 # %% [markdown] tags=["explain"]
 # With large tensors **powers of two halve, primes go round, all others
-# make a torus.** What cannot be halved to the end has to fold, which takes
-# two rounds of n; a prime cannot be cut into rows and columns. A ring takes any number of
-# ranks, and talks to neighbours alone. That is why machines use it.
+# make a torus.** (Two ranks need not halve: they swap all of *n* in one
+# round.) What cannot be halved to the end has to fold, which takes two
+# rounds of n; a prime cannot be cut into rows and columns. A ring takes
+# any number of ranks, and talks to neighbours alone. That is why machines
+# use it.
 #
 # The border is some rounds' latency, counted in bytes: it moves with
 # latency *times* bandwidth. Ten times both, and it is a hundred times as
@@ -1001,7 +1008,8 @@ print(mine)
 # first: `%torchrun stop`.
 
 # %% tags=["breath"]
-bill("ring all-reduce", lab="20", traffic=sent, badge=badge)
+cost = {"traffic": sent, "n_bytes": 8192, "badge": badge}
+bill("ring all-reduce", lab="20", **cost)
 
 # %% [markdown] tags=["teacher"]
 # <details><summary>For teachers</summary>

@@ -46,6 +46,7 @@ magics.load()
 #
 # What is trained: an MLP that names handwritten digits, 1,536 to learn
 # from and 261 held out. Worker *r* gets rows of its own at each clock.
+# Reading them takes some 2 s.
 
 
 # %% tags=["setup"]
@@ -126,6 +127,7 @@ reveal(
     why="while you compute one gradient, each of the other three"
     " brings one: of N workers N - 1.",
     usual='0 or 1 ("we are equally fast, so we are up to date").',
+    wrong=(0, 1),
 )
 
 # %% [markdown] tags=["predict"]
@@ -159,7 +161,7 @@ print(f"fast: {sum(fast) / len(fast):.2f}, {max(fast)} at most")
 
 # %% tags=["see"]
 strip = staleness.marked(simulate.simulate(free, one_slow))
-title = "The slow worker's gradient is 30 updates old, and is used"
+title = f"A slow gradient is {max(slow)} updates old, and is used"
 look = {"title": title, "under": speed, "versions": (0, 62)}
 chart, guess = version_strip(strip, **look), guess_of("22.slow")
 end = None if guess is None else guess + 1
@@ -172,6 +174,7 @@ reveal(
     why="in its 10 seconds each of the three others brings 10 updates."
     " A fast one sees 1 from each fast one, 1/10 from the slow: 2.1.",
     usual='3 ("as for equal workers") or 10 ("ten times slower").',
+    wrong=(3, 10),
 )
 
 # %% [markdown] tags=["explain"]
@@ -394,8 +397,11 @@ show(courses(lines, title=title, under=under, **axes))
 reveal(
     "22.step",
     round(bound, 3),
-    why="2 sin(pi / (4 tau + 2)) with tau = 3: 2 sin(pi / 14).",
+    why="an old gradient still pushes when the weight is past its"
+    " goal: the older it is, the shorter the push that comes to rest."
+    " It is 2 sin(pi / (4 tau + 2)), tau = 3: 2 sin(pi / 14).",
     usual='2 ("the loss is the same, so is the step").',
+    wrong=(2,),
 )
 
 # %% [markdown] tags=["explain"]
@@ -662,7 +668,7 @@ explore(gated, {"s": 70, "slow": 3}, s=some, slow=[10, 3, 1])
 # %% [markdown] tags=["explore"]
 # **Hunt:** a quorum of Q of four goes past the slow one; Local SGD talks
 # every H steps only. *How slow must the wire be until H = 10 beats a
-# quorum of three?* `sum_s` is what a sum over all ranks takes.
+# quorum of three?* *Sum* is what a sum over all ranks takes.
 
 
 # %% tags=["setup"]
@@ -719,9 +725,10 @@ explore(build, found, **some, momentum=[0, 0.5, 0.9])
 # ## Break it
 #
 # Somebody writes eager rounds and loses the late gradient on the way: *it
-# is dropped, and the sum is divided by all N as before.* Nothing raises,
-# and the loss falls smoothly. But each step is a quarter too short:
-# three gradients, divided by four. **Conservation** sees it.
+# is dropped, and the sum is divided by all N as before.* Nothing raises.
+# But each step is a quarter too short: three gradients, divided by four.
+# **Conservation** sees it: the second cell below fails on purpose, with
+# the badge ✘.
 
 
 # %% tags=["break"]
@@ -747,8 +754,8 @@ verify(quiet, three, on_purpose=Purpose("eager rounds", law, met))
 # ## Yours: the gate, the round, the step
 #
 # **The gate.** `clocks[r]` is how many clocks worker *r* has finished.
-# May `rank` start its next one? The check also drives the four tables
-# above with your gate.
+# May `rank` start its next one? The check also drives the runs of *Wait
+# a little* with your gate, those with s = 0, 1, 3 and 10.
 #
 # Stuck? `from lt_core.teaching import hint`, then
 # `hint("22.may_start")` in a cell of your own: one hint a call.
@@ -823,7 +830,8 @@ check("22.step_for", step_for, launch=magics.launch)
 #
 # A script has no notebook to keep the referee in. So let the **virtual
 # clock decide the order, and real ranks carry it out**: a run with stale
-# gradients that you can repeat. `slow` is how slow rank 2 is.
+# gradients that you can repeat. `slow` is how slow rank 2 is. Four ranks
+# start first, some 5 s in all.
 
 # %% tags=["out"]
 # %%torchrun -n 4 --save server.py --in ps,drive,speeds,scans,net --out w
@@ -869,6 +877,7 @@ printed[-1]
 sent = ended[3][2]
 wire = {"traffic": sent, "steps": sent.messages}
 note = "wire: the server's, for each gradient"
+wire["n_bytes"] = sum(p.nbytes for p in net().parameters())
 cost = {"trace": real, "badge": badge, **wire, "note": note}
 bill("asynchronous server", lab="22", **cost)
 

@@ -155,7 +155,8 @@ print(f"the exact mean sends {found['exact'][0]:,} bytes")
 #
 # Both axes are logarithmic. Filled marks remember. **Look at the three
 # pairs first**: B and C, G and H, J and K send the same bytes, without
-# and with a memory. An error of 1 means: nothing was learned. The dotted
+# and with a memory. An error of 1 means: nothing was learned. A is far
+# below the others, and stands on the edge with its number. The dotted
 # line is the *frontier*: nobody is better than those on it in both.
 
 # %% tags=["see"]
@@ -170,6 +171,7 @@ show(
         dense,
         title="A memory costs no byte, and lowers the error",
         under=f"4 steps of one gradient, 4 ranks over {over[0]}",
+        least=0.08,
     )
 )
 
@@ -211,6 +213,7 @@ reveal(
     why="a pair is twice an element, and goes to p - 1 ranks, where a"
     " ring sends 2 (p - 1) / p: the density is 1 / p.",
     usual='50 ("a pair is two numbers"): true of two ranks.',
+    wrong=(50,),
 )
 
 # %% [markdown] tags=["breath"]
@@ -260,6 +263,7 @@ reveal(
     why="(2, 2) and (2, 2) leave (2, -2) in the memory; the third time"
     " that makes (5, -1), which has two signs, and arrives as it is.",
     usual='20 ("2 a step"): so it is without a memory.',
+    wrong=(20,),
 )
 
 # %% [markdown] tags=["run"]
@@ -369,6 +373,7 @@ reveal(
     why="40 ms + 3 x 1 ms + 100,920 bytes over 12.5 MB/s.",
     usual='42.1 ("a hundredth of 208 ms"): pairs are twice as long,'
     " go to three ranks, and latency stays.",
+    wrong=(42.1,),
 )
 
 # %% [markdown] tags=["run"]
@@ -822,7 +827,8 @@ f"{printed[0]}; a dense ring sends {whole:,}"
 # It starts ranks of its own. `%torchrun stop` in a cell ends these.
 
 # %% tags=["breath"]
-cost = {"traffic": wired, "steps": 4, "badge": badge}
+cost = {"traffic": wired, "steps": 4, "n_bytes": 8 * 10_000}
+cost |= {"badge": badge, "of": "sent + kept, not of the training"}
 bill("top-k 1 %, kept", lab="32", **cost, note="memory: n more")
 
 # %% [markdown] tags=["teacher"]
