@@ -41,6 +41,9 @@ class Stream:
 
     def feed(self, data: bytes, late: bool) -> list[Heard]:
         """The lines that are whole now."""
+        if data.startswith(self._sign) and not self._begun and data.find(b"\n") == len(data) - 1:
+            self.mark, self.forgetting = int(data[len(self._sign) :]), False  # alone, as after most cells
+            return []
         *whole, self._tail = (self._tail + data).split(b"\n")
         heard = [line for part in whole for line in self._line(part, late)]
         self._begin_line()
@@ -54,6 +57,11 @@ class Stream:
     def forget(self) -> None:
         """Drop what comes before the next mark."""
         self.forgetting, self._head, self._tail, self._cut_bytes = True, b"", self._tail[-_ROOM:], 0
+
+    @property
+    def _begun(self) -> bool:
+        """Whether anything came since the last mark."""
+        return bool(self._tail or self._head or self._lines or self._hidden)
 
     def _reset(self) -> None:
         self._lines = self._nbytes = self._hidden = self._hidden_bytes = 0

@@ -49,7 +49,8 @@ class Turn:
         self.begun_s = time.monotonic()
         self._watch = Watch(members, pages, cell, generation, ranks)
         self._fold = Fold(ranks)
-        self._failed_s = self._out_s = self._looked_s = self._signalled_s = 0.0
+        self._failed_s = self._out_s = self._signalled_s = 0.0
+        self._looked_s = self.begun_s
         self._said_s = self.begun_s + SHOWN_S
         self._freed = False
 

@@ -30,6 +30,17 @@ def test_a_mark_ends_the_line_before_it():
     assert (texts, stream.mark, stream.last) == (["no end", "next"], 13, "next")
 
 
+def test_a_mark_alone_is_one_too_and_what_was_before_it_is_not_lost():
+    stream = Stream(-1, 3, "out", "nonce")
+    for number, before, heard in ((1, b"", []), (2, b"half", ["half"]), (3, b"", []), (4, b"a\n", ["a"]), (5, b"", [])):
+        texts = [line.text for line in stream.feed(before, late=False)] if before else []
+        texts += [line.text for line in stream.feed(MARK + b"%d\n" % number, late=False)]
+        assert (texts, stream.mark) == (heard, number)
+    stream.forget()
+    assert stream.feed(MARK + b"6\n", late=False) == [] and not stream.forgetting
+    assert [line.text for line in stream.feed(MARK + b"7\nnext\n", late=False)] == ["next"] and stream.mark == 7
+
+
 @given(
     st.lists(st.binary(max_size=200).filter(lambda b: b"\0" not in b and b"\n" not in b and b"\r" not in b)),
     st.lists(st.integers(0, 10_000), max_size=8),
