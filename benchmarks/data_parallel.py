@@ -5,15 +5,16 @@ its own and one thread. Ours talks over shared memory, DDP over gloo, `plain` do
 processes and take turns, and so does who goes first. A step lasts as long as its slowest rank took from one barrier on.
 
 Exposed: over a link shaped to 1 GB/s, buckets of 8 MiB, the seconds of the communication alone that the overlapped step
-still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over. Each of the
-three lasts as long as its slowest rank took; the two steps take turns in who goes first. A core that computes has to
-copy and sum the gradients too, and no overlap hides that: `work of the cores` is what the communication alone takes of
-them, the rank's CPU seconds. `cores free`: the same with a computation of the same length that is done elsewhere.
+still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over. Each lasts as
+long as its slowest rank took; the steps take turns in who goes first. A core that computes has to copy and sum the
+gradients too, and no overlap hides that. So two parts of it stand beside: `of it the link` is what the link adds to the
+same step without it, `of it the cores` what that step takes more than one that does not talk. `cores free`: the same
+with a computation of the same length that is done elsewhere.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from time import perf_counter, process_time
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
 from typing import NamedTuple
 
 import torch
@@ -38,11 +39,12 @@ DDP, PLAIN = "DDP", "plain"
 
 
 class Contender(NamedTuple):
-    """A model, what follows its backward, and its optimizer."""
+    """A model, what follows its backward, its optimizer, and what its backward stands in."""
 
     model: nn.Module
     sync: Callable[[], object]
     sgd: torch.optim.Optimizer
+    window: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 def rows() -> Iterator[Row]:
@@ -59,8 +61,9 @@ def rows() -> Iterator[Row]:
         case = f"exposed communication, {LINK.name} link" + ", cores free" * elsewhere
         yield compare_rounds(BENCH, case, found, "exposed", "alone", PLAIN)
         if not elsewhere:
-            case = f"communication alone, {LINK.name} link, work of the cores"
-            yield compare_rounds(BENCH, case, found, "work", "alone", PLAIN)
+            for part, longer, shorter in (("link", "overlapped", "unshaped"), ("cores", "unshaped", "silent")):
+                found[part] = [a - b for a, b in zip(found[longer], found[shorter], strict=True)]
+                yield compare_rounds(BENCH, f"{case}, of it the {part}", found, part, "alone", PLAIN)
 
 
 def steps(comm: Comm, samples: int, rounds: int) -> Rounds:
@@ -77,9 +80,17 @@ def steps(comm: Comm, samples: int, rounds: int) -> Rounds:
 
 def ours(comm: Comm) -> Contender:
     """A replica over this communicator."""
-    model = chain(WIDE)
-    replica = overlapped.replicate(model, comm)
-    return Contender(model, replica.sync, torch.optim.SGD(model.parameters(), 1e-3))
+    return replicated(overlapped.replicate(chain(WIDE), comm))
+
+
+def replicated(replica: overlapped.Overlapped) -> Contender:
+    """Its steps as they are meant."""
+    return Contender(replica.model, replica.sync, torch.optim.SGD(replica.model.parameters(), 1e-3))
+
+
+def following(replica: overlapped.Overlapped) -> Contender:
+    """Its steps with all messages after the backward: what a window left is sent by the sync."""
+    return replicated(replica)._replace(window=replica.no_sync)
 
 
 def ddp() -> Contender:
@@ -106,7 +117,8 @@ def step_s(comm: Comm, contender: Contender, batch: tuple[Tensor, Tensor]) -> fl
     """What one step takes on this rank, from a barrier on."""
     comm.barrier()
     start_s = perf_counter()
-    nn.functional.cross_entropy(contender.model(batch[0]), batch[1]).backward()
+    with contender.window():
+        nn.functional.cross_entropy(contender.model(batch[0]), batch[1]).backward()
     contender.sync()
     contender.sgd.step()
     contender.sgd.zero_grad()
@@ -123,43 +135,36 @@ def check_same(comm: Comm, model: nn.Module, peer: nn.Module) -> None:
 
 
 def exposed(comm: Comm, samples: int, rounds: int, elsewhere: bool) -> Rounds:
-    """Seconds of each round on this rank: the communication alone and its work, a step with it after the backward, and
-    one with it beside.
+    """Seconds of each round on this rank: the communication alone; a step with it after the backward, with it beside,
+    with it beside and no link, and one without it.
     """
-    link, batch = shaped(comm, LINK), batch_of(comm.rank, samples)
-    replica = overlapped.replicate(chain(WIDE), link, bucket_bytes=LINK_BUCKET_BYTES)
-    sgd = torch.optim.SGD(replica.model.parameters(), 1e-3)
+    batch = batch_of(comm.rank, samples)
+    linked = overlapped.replicate(chain(WIDE), shaped(comm, LINK), bucket_bytes=LINK_BUCKET_BYTES)
     if elsewhere:
-        Elsewhere(replica.model, *computed_s(comm, chain(WIDE), batch))
+        Elsewhere(linked.model, *computed_s(comm, chain(WIDE), batch))
         batch = batch_of(comm.rank, 1)
-
-    def timed(in_window: bool) -> float:
-        comm.barrier()
-        start_s = perf_counter()
-        with replica.no_sync() if in_window else nullcontext():  # what a window left is sent by the sync
-            nn.functional.cross_entropy(replica.model(batch[0]), batch[1]).backward()
-        replica.sync()
-        sgd.step()
-        sgd.zero_grad()
-        return perf_counter() - start_s
-
-    def alone_s() -> tuple[float, float]:
-        for p in replica.parameters.values():
-            p.grad = torch.ones_like(p)
-        comm.barrier()
-        start_s, worked_s = perf_counter(), process_time()
-        replica.sync()
-        passed_s, worked_s = perf_counter() - start_s, process_time() - worked_s
-        sgd.zero_grad()
-        return passed_s, worked_s
-
-    found: Rounds = {"alone": [], "work": [], "after": [], "overlapped": []}
+    contenders = {"after": following(linked), "overlapped": replicated(linked)}
+    if not elsewhere:
+        unlinked = overlapped.replicate(chain(WIDE), comm, bucket_bytes=LINK_BUCKET_BYTES)
+        contenders |= {"unshaped": replicated(unlinked), "silent": plain()}
+    found: Rounds = {name: [] for name in ("alone", *contenders)}
     for number in range(rounds):
-        for name, seconds in zip(("alone", "work"), alone_s(), strict=True):
-            found[name].append(seconds)
-        for name in ("after", "overlapped")[:: -1 if number % 2 else 1]:
-            found[name].append(timed(in_window=name == "after"))
+        found["alone"].append(alone_s(comm, linked))
+        for name in list(contenders)[:: -1 if number % 2 else 1]:
+            found[name].append(step_s(comm, contenders[name], batch))
     return found
+
+
+def alone_s(comm: Comm, replica: overlapped.Overlapped) -> float:
+    """What the communication of a step takes without the step."""
+    for p in replica.parameters.values():
+        p.grad = torch.ones_like(p)
+    comm.barrier()
+    start_s = perf_counter()
+    replica.sync()
+    passed_s = perf_counter() - start_s
+    replica.model.zero_grad()
+    return passed_s
 
 
 def main() -> list[Row]:
