@@ -9,7 +9,7 @@ still pays: alone - (after - overlapped), where `after` sends the same buckets w
 long as its slowest rank took; the steps take turns in who goes first. A core that computes has to copy and sum the
 gradients too, and no overlap hides that. So two parts of it stand beside: `of it the link` is what the link adds to the
 same step without it, `of it the cores` what that step takes more than one that does not talk. `cores free`: the same
-with a computation of the same length that is done elsewhere.
+with a computation of the same length that is done elsewhere. `law`: what a backward of that length cannot hide.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,9 +25,10 @@ from torch.nn.parallel import DistributedDataParallel
 from benchmarks._elsewhere import Elsewhere, computed_s
 from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.base.cluster import Wire
-from lt_core.comm import Comm, launch
+from lt_core.comm import Comm, launch, laws
 from lt_core.comm.shaped import shaped
 from lt_core.data_parallel.replicate import overlapped
+from lt_core.data_parallel.replicate.buckets import in_backward_order
 from lt_core.models.chain import WIDE, chain
 
 BENCH = "data_parallel"
@@ -60,6 +61,7 @@ def rows() -> Iterator[Row]:
         found["exposed"] = [alone - (after - beside) for alone, after, beside in three]
         case = f"exposed communication, {LINK.name} link" + ", cores free" * elsewhere
         yield compare_rounds(BENCH, case, found, "exposed", "alone", PLAIN)
+        yield compare_rounds(BENCH, case, found, "exposed", "law")
         if not elsewhere:
             for part, longer, shorter in (("link", "overlapped", "unshaped"), ("cores", "unshaped", "silent")):
                 found[part] = [a - b for a, b in zip(found[longer], found[shorter], strict=True)]
@@ -140,19 +142,30 @@ def exposed(comm: Comm, samples: int, rounds: int, elsewhere: bool) -> Rounds:
     """
     batch = batch_of(comm.rank, samples)
     linked = overlapped.replicate(chain(WIDE), shaped(comm, LINK), bucket_bytes=LINK_BUCKET_BYTES)
+    forward_s, backward_s = computed_s(comm, chain(WIDE), batch)
     if elsewhere:
-        Elsewhere(linked.model, *computed_s(comm, chain(WIDE), batch))
+        Elsewhere(linked.model, forward_s, backward_s)
         batch = batch_of(comm.rank, 1)
     contenders = {"after": following(linked), "overlapped": replicated(linked)}
     if not elsewhere:
         unlinked = overlapped.replicate(chain(WIDE), comm, bucket_bytes=LINK_BUCKET_BYTES)
         contenders |= {"unshaped": replicated(unlinked), "silent": plain()}
-    found: Rounds = {name: [] for name in ("alone", *contenders)}
+    found: Rounds = {name: [] for name in ("alone", *contenders)} | {"law": [law_s(comm, linked, backward_s)] * rounds}
     for number in range(rounds):
         found["alone"].append(alone_s(comm, linked))
         for name in list(contenders)[:: -1 if number % 2 else 1]:
             found[name].append(step_s(comm, contenders[name], batch))
     return found
+
+
+def law_s(comm: Comm, replica: overlapped.Overlapped, backward_s: float) -> float:
+    """What stays exposed by the law of `overlapped`, each layer's share of the backward being that of its weights."""
+    names = in_backward_order(replica.parameters, LINK_BUCKET_BYTES)
+    sizes = [sum(replica.parameters[name].nbytes for name in bucket) for bucket in names]
+    travels_s = [
+        laws.seconds("all_reduce", n, comm.size, lambda k: LINK.latency_s + k / LINK.bytes_per_s) for n in sizes
+    ]
+    return overlapped.law_seconds(0.0, [backward_s * n / sum(sizes) for n in sizes], travels_s) - backward_s
 
 
 def alone_s(comm: Comm, replica: overlapped.Overlapped) -> float:
