@@ -93,9 +93,10 @@ def _options(magic: Any, words: tuple[str, ...]) -> tuple[Options, tuple[range, 
     return options, spans
 
 
-def _words(line: str) -> list[str]:
+@lru_cache
+def _words(line: str) -> tuple[str, ...]:
     try:
-        return shlex.split(line)
+        return tuple(shlex.split(line))
     except ValueError as error:
         raise UserError(f"%torchrun {line.strip()}: {error}", attempt="quotes in pairs") from None
 
