@@ -128,8 +128,12 @@ class Group:
 
     def _ready(self, timeout_s: float, screen: Screen) -> Standing:
         """The group, standing; said where a new one takes the place of one with variables."""
-        if self._standing and self._standing.look():
-            self._end(self._standing.over)
+        if standing := self._standing:
+            try:
+                standing.settle(screen)
+            finally:
+                if standing.over:
+                    self._end(standing.over)
         if self._standing is None:
             if self._lost:
                 screen.show(Line((), "err", f"a new group starts, without the variables: {self._lost}"))

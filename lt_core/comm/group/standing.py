@@ -6,14 +6,15 @@ import shutil
 from collections.abc import Mapping
 
 from lt_core.comm import folders
-from lt_core.comm.group.cell import Cell, Interrupted, Job, Line, Outcome, Renew, Reply
+from lt_core.comm.group.cell import Ask, Cell, Interrupted, Job, Line, Outcome, Renew, Reply
 from lt_core.comm.group.members import Members
-from lt_core.comm.group.pages import Watched, generation_folder
-from lt_core.comm.group.report import stuck_text
+from lt_core.comm.group.pages import Watched, generation_folder, now
+from lt_core.comm.group.report import ANSWER_S, stuck_text
 from lt_core.comm.group.turn import Screen, Turn
 from lt_core.comm.group.verdict import lost, verdict
 
 MARKS_S = 1.0  # how long the output of ranks that come out of an old cell is waited for
+DEAF_S = 5.0  # how long a rank may stay in a verb whose connections were shut: gloo has lost it then
 
 
 class Standing:
@@ -39,13 +40,21 @@ class Standing:
             self.over = f"its folder {members.folder} was removed"
         return self.over
 
+    def settle(self, screen: Screen) -> str:
+        """Wait for the ranks that are still in an earlier cell, as long as that lasts; then `look`.
+
+        Errors: `Interrupted`, after which it is over.
+        """
+        if self._busy and not self.look():
+            with self.members.ears.attended():
+                self._wait_for_busy(screen, now())
+        return self.look()
+
     def run(
         self, cell: Cell, code: bytes, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen
     ) -> Outcome:
         """What these ranks make of the cell."""
         with self.members.ears.attended():
-            if self._busy:
-                self._wait_for_busy(screen)
             if self._broken:
                 self._renew(cell, screen)
             called = (cell.numbered, code, cell.name)
@@ -76,7 +85,7 @@ class Standing:
         assert came.outcome
         return came.outcome
 
-    def _wait_for_busy(self, screen: Screen) -> None:
+    def _wait_for_busy(self, screen: Screen, begun_s: float) -> None:
         ranks = tuple(self._busy)
         screen.show(Line((), "err", f"waiting: {stuck_text(self.members, self._busy[ranks[0]], ranks)}"))
         while self._busy and not self.look(within_s=1.0):
@@ -84,7 +93,20 @@ class Standing:
             if screen.interrupted():
                 self.over = "it was ended by a second interrupt"
                 raise Interrupted("interrupted again: the group was ended, and its variables with it")
-        self.members.ears.marked(ranks, self._number, MARKS_S)
+            if now() > begun_s + DEAF_S:
+                self.over = self._deaf(begun_s)
+        if not self.over:
+            self.members.ears.marked(ranks, self._number, MARKS_S)
+
+    def _deaf(self, since_s: float) -> str:
+        """Which rank has not come out of a wait, although its connections were shut before; or nothing.
+
+        That is nobody's code but gloo's, and no rank can do anything about it. Who computes is not meant: it will end.
+        """
+        waits = [(r, where) for r in self._busy for where in self._pages.waits(r) if where.since_s < since_s]
+        heard = self.members.ask([r for r, _ in waits], Ask("flight"), ANSWER_S)  # who was told and so was freed
+        said = [f"rank {r} stayed in {where} for {DEAF_S:g} s after it was freed" for r, where in waits if r in heard]
+        return said[0] if said else ""
 
     def _next(self) -> int:
         self._number += 1

@@ -16,7 +16,7 @@ from torch.distributed import distributed_c10d
 from lt_core.base.cluster import Wire
 from lt_core.comm import groups, host, join
 from lt_core.comm.group.checked import Checked, Place
-from lt_core.comm.group.pages import Page, generation_folder
+from lt_core.comm.group.pages import Page, Where, generation_folder, now
 
 if TYPE_CHECKING:
     from lt_core.comm.comm import Comm
@@ -64,7 +64,8 @@ class World:
     def leave(self, reason: str) -> None:
         """End everything: peers that wait for this rank are freed."""
         self.free(reason)
-        join.leave()
+        with self._page.inside(Where("", (self.rank,), 0, 0, now(), "its group's end")):  # gloo joins its threads there
+            join.leave()
         self._sockets &= host.sockets()
         self.comm = self._whole = None
 

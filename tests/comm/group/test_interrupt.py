@@ -134,6 +134,30 @@ def test_a_second_interrupt_ends_what_the_first_could_not_and_a_third_the_start(
     assert fresh.lines[0].text.endswith("without the variables: it was ended by a second interrupt")
 
 
+STAYS = (
+    "def stay(*_):\n    while True:\n        try:\n            time.sleep(60)\n"
+    "        except BaseException:\n            pass\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("comm._inner.barrier = stay\nif rank:\n    1 / 0\ncomm.barrier()", "barrier (collective 1 of this cell), line 11"),
+        ("from lt_core.comm import join\njoin.leave = stay\nif rank == 0:\n    1 / 0", "its group's end"),
+    ],
+)
+def test_a_rank_that_its_back_end_never_gives_back_ends_the_group(group, cell, text, where):
+    """Seen of gloo once in some thousand: a send is not told that its connections are shut. No one could wait it out."""
+    cell("import time\n" + STAYS + text, timeout_s=2)
+    again = cell("'stay' in dir()")
+    assert again.values == {0: "False", 1: "False"} and again.seconds < 20
+    told, why = (line.text for line in again.lines)
+    assert told.startswith("waiting: rank 0 is still in ")
+    assert why.startswith("a new group starts, without the variables: rank 0 stayed in " + where)
+    assert why.endswith(" for 5 s after it was freed")
+
+
 def test_a_stopped_rank_is_named_and_restart_ends_it(group, cell, interrupted):
     text = GO + "import os, signal\nif rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\ncomm.barrier()"
     seen = interrupted(text)
