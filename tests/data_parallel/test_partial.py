@@ -162,12 +162,15 @@ HELD_UP = {
 def test_a_worker_that_never_arrives_holds_nobody_up_and_is_named_in_the_end(name):
     """It does not come at all, or stays in its first batch; the others make all that there is to make."""
     make, words = HELD_UP[name]
-    policy, over = make(), threading.Event()
+    policy, over, begun = make(), threading.Event(), threading.Event()
     asked = Referee(policy, ps.never, 0.5)
 
     def held(model, rank, clock):
         if rank == 2:
+            begun.set()
             over.wait(20)
+        elif name == "eager":
+            begun.wait(20)  # else it might read later weights, or come when all is made
         return loss(model, rank, clock)
 
     def fn(comm):
