@@ -40,7 +40,8 @@ class Watch:
         """What keeps the `open_` ranks from ending the cell, which has run for `age_s`."""
         waits = [(rank, where) for rank in open_ for where in self._pages.waits(rank)]
         ended = set(range(self._members.size)) - set(open_)
-        return self._never(waits, ended, now_s) or self._too_long(waits, now_s) or self._raw(open_, now_s, age_s)
+        elsewhere = [rank for rank in open_ if rank not in dict(waits)]  # of the others torch records the same wait
+        return self._never(waits, ended, now_s) or self._too_long(waits, now_s) or self._raw(elsewhere, now_s, age_s)
 
     def _never(self, waits: Sequence[tuple[int, Where]], ended: set[int], now_s: float) -> Stuck | None:
         for rank, where in waits:
@@ -73,13 +74,13 @@ class Watch:
                 return Stuck(missing[0] if missing else rank, "Deadline", message)
         return None
 
-    def _raw(self, open_: Sequence[int], now_s: float, age_s: float) -> Stuck | None:
+    def _raw(self, ranks: Sequence[int], now_s: float, age_s: float) -> Stuck | None:
         """Calls that went past `comm`, as torch itself has recorded them."""
         timeout_s = self._cell.timeout_s
         if age_s < timeout_s or now_s < self._asked_s + RECORD_S:
             return None
         self._asked_s = now_s
-        for rank, flight in sorted(self._members.ask(open_, Ask("flight"), ANSWER_S).items()):
+        for rank, flight in sorted(self._members.ask(ranks, Ask("flight"), ANSWER_S).items()):
             for raw in pending(flight, timeout_s):
                 message = f"rank {rank} waits in torch.distributed's {raw} for more than {timeout_s:g} s"
                 return Stuck(rank, "Deadline", message)
