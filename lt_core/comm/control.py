@@ -106,13 +106,13 @@ class Door:
             held.close()
 
     def _serve(self, held: socket.socket) -> None:
-        with held, contextlib.suppress(EOFError, OSError, AuthenticationError):  # each means: it has ended
-            with Connection(os.dup(held.fileno())) as connection:
-                deliver_challenge(connection, self._key)
-                answer_challenge(connection, self._key)
-                while True:
-                    index, name, args, kwargs = pickle.loads(connection.recv_bytes())
-                    connection.send_bytes(_answer(self._targets[index], name, args, kwargs))
+        over = contextlib.suppress(EOFError, OSError, AuthenticationError)  # each means: it has ended
+        with held, over, Connection(os.dup(held.fileno())) as connection:
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+            while True:
+                index, name, args, kwargs = pickle.loads(connection.recv_bytes())
+                connection.send_bytes(_answer(self._targets[index], name, args, kwargs))
 
 
 def split(args: Sequence[object]) -> tuple[list[object], list[object]]:

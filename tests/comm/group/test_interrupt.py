@@ -143,12 +143,15 @@ STAYS = (
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("comm._inner.barrier = stay\nif rank:\n    1 / 0\ncomm.barrier()", "barrier (collective 1 of this cell), line 11"),
+        (
+            "comm._inner.barrier = stay\nif rank:\n    1 / 0\ncomm.barrier()",
+            "barrier (collective 1 of this cell), line 11",
+        ),
         ("from lt_core.comm import join\njoin.leave = stay\nif rank == 0:\n    1 / 0", "its group's end"),
     ],
 )
 def test_a_rank_that_its_back_end_never_gives_back_ends_the_group(group, cell, text, where):
-    """Seen of gloo once in some thousand: a send is not told that its connections are shut. No one could wait it out."""
+    """Seen of gloo once in some thousand: a send is not told that its connections are shut, and waits for good."""
     cell("import time\n" + STAYS + text, timeout_s=2)
     again = cell("'stay' in dir()")
     assert again.values == {0: "False", 1: "False"} and again.seconds < 20
