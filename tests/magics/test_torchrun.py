@@ -1,8 +1,10 @@
 """What a cell asks for reaches the group, what the group gives reaches the notebook; the ranks here are not real."""
 
 import pytest
+import torch
 
 from lt_core.base.errors import RankError, UserError
+from lt_core.comm import cuda
 from lt_core.comm.group import Interrupted, Line, Outcome
 
 
@@ -141,6 +143,23 @@ def test_save_writes_the_cell_and_runs_it(notebook, groups, tmp_path, capsys):
     assert capsys.readouterr().out == (
         f"saved {tmp_path}/ring.py; it runs with:\n  torchrun --standalone --nproc-per-node 2 {tmp_path}/ring.py\n"
     )
+
+
+def test_who_has_initialised_cuda_in_the_kernel_is_named_in_the_next_cell_once(notebook, monkeypatch, capsys):
+    """A launcher failed deep inside its processes, and nobody could find which import had done it."""
+    begun = []
+    monkeypatch.setattr(torch.cuda, "_lazy_call", begun.append)
+    watch = cuda.Watch("before all this")
+    monkeypatch.setattr(cuda, "watched", lambda: watch)
+    notebook.run("%%torchrun -n 2\npass")
+    assert capsys.readouterr().out == ""
+    notebook.names["begun"] = begun
+    notebook.run("for tell in begun: tell()")
+    place = "by line 1 of a cell, `for tell in begun: tell()`"
+    told = f"group: CUDA was initialised in this process {place}; {cuda.ADVICE}\n"
+    for said in (told, ""):
+        notebook.run("%%torchrun\npass")
+        assert capsys.readouterr().out == said
 
 
 @pytest.mark.parametrize(
