@@ -5,8 +5,9 @@ import gc
 import os
 import re
 import resource
+import socket
 import stat
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -42,6 +43,24 @@ def test_sockets_that_listen(group, cell):
     mine = [c.laddr for c in kernel.net_connections("unix") if folder in str(c.laddr)]
     assert set(mine) == {f"{folder}/socket"} and len(os.fsencode(mine[0])) < 104
     cell("del own, pair")
+
+
+def test_junk_that_any_user_may_send_to_gloos_port_does_no_harm(group, cell):
+    """It is the one port that others of this machine can reach: it is deaf to garbage, to silence, to HTTP."""
+    cell("kept, x = rank, torch.ones(100_000)\ncomm.all_reduce(x)")
+    pids = group.status().pids
+    ports = [c.laddr for pid in pids for c in psutil.Process(pid).net_connections("inet") if c.status == "LISTEN"]
+    assert len(ports) >= 2
+    with ExitStack() as strangers:
+        for junk in (b"", b"GET / HTTP/1.0\r\n\r\n", b"\0" * 4096, b"\xff" * 4096):
+            for port in ports:
+                stranger = strangers.enter_context(socket.create_connection(port, timeout=5))
+                stranger.sendall(junk)
+        seen = cell("comm.all_reduce(x)\npair = comm.subset([1, 0])\npair.all_reduce(x)\nkept, x.unique().tolist()")
+    assert seen.values == {rank: f"({rank}, [8.0])" for rank in (0, 1)} and seen.lines == []
+    assert cell("comm.all_reduce(x)\nx[0].item()").values == dict.fromkeys((0, 1), "16.0")
+    assert group.status().pids == pids
+    cell("del pair")
 
 
 def test_ranks_share_the_cores_and_meet_on_the_loopback(cell):
