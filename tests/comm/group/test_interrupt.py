@@ -4,9 +4,11 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from lt_core.comm import folders, host
 from lt_core.comm.group import Interrupted
 
 pytestmark = pytest.mark.processes
@@ -117,18 +119,19 @@ def test_a_rank_in_long_cpp_cannot_be_stopped_and_is_waited_for(group, cell, int
     assert again.lines[0].ranks == () and again.lines[0].text.startswith("waiting: rank 1 is still in torch.linalg.svd")
 
 
-def test_a_second_interrupt_ends_what_the_first_could_not_and_a_third_the_start(group, cell, interrupted):
+def test_a_second_interrupt_ends_what_the_first_could_not_and_a_third_the_start(own_root, group, cell, interrupted):
     deaf = "import time\nwhile rank == 1:\n    try:\n        time.sleep(60)\n    except BaseException:\n        pass"
     seen = interrupted(GO + deaf)
     assert "rank 1 is still in time.sleep at line 6" in str(seen.error) and seen.seconds < 1
+    first = group.status()
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     again = cell("kept")
     assert str(again.error) == "interrupted again: the group was ended, and its variables with it"
-    assert not group.alive
+    assert not group.alive and not any(map(host.alive, (first.keeper, *first.pids))) and not Path(first.folder).exists()
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = cell("1")  # and one that comes while the new group starts ends that
     assert str(start.error) == "interrupted while the group started; it was ended" and start.seconds < 3
-    assert not group.alive
+    assert not group.alive and not any(folders.lives(place) for place in own_root.iterdir())
     fresh = cell("'kept' in dir()")
     assert fresh.values == {0: "False", 1: "False"}
     assert fresh.lines[0].text.endswith("without the variables: it was ended by a second interrupt")

@@ -281,12 +281,15 @@ def test_stop_all_of_another_process_ends_it(kernel):
 
 def test_nothing_lies_about_in_the_temporary_folder(own_root):
     """torchrun's logs, the communicator's pages: all of it lies in the group's folder."""
-    before = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))
+    gc.collect()
+    before, held = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm")), open_files()
     group = Group(2, backend="gloo", owner="tidy.ipynb", alone=False)
     run(group, "comm.barrier()")
     run(group, "1/0")
     run(group, "comm.subset([1, 0]).barrier()")
     group.stop()
+    gc.collect()
+    assert open_files() <= held  # sockets and pipes, too
     others = {f"lt_core-{os.getuid()}"}  # the tests that run beside these may be the first to launch here
     new = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before - others
     assert [name for name in new if name.startswith(("torchelastic", "ltlab", "lt_", "none_"))] == []
