@@ -9,9 +9,11 @@ from torch import nn
 
 from lt_core.base.errors import RankError, UserError
 from lt_core.comm import launch, served
+from lt_core.data_parallel import downpour
 from lt_core.data_parallel import parameter_server as ps
 from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
-from lt_core.data_parallel.partial import PartialReduce
+from lt_core.data_parallel.partial import BackupWorkers, Eager, PartialReduce
+from lt_core.data_parallel.stale_synchronous import StaleSynchronous
 from lt_core.data_parallel.staleness import uses
 from lt_core.engine.referee import Referee
 from lt_core.engine.speeds import Speeds
@@ -75,9 +77,20 @@ def told(comm, job, kind, asked, heard):
         raise
 
 
-@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
+EVERY_RULE = [
+    Synchronous(2),
+    Asynchronous(),
+    StaleSynchronous(1),
+    BackupWorkers(2, 1),
+    Eager(2, 1),
+    downpour.WarmStart(),
+]
+each_rule = pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: type(rule).__name__)
+
+
+@each_rule
 def test_a_gradient_that_is_not_finite_gets_into_no_weights_and_everybody_is_told(ranks, rule):
-    policy, seen, heard = ParameterServer(2, rule, updates=30), [], []
+    policy, seen, heard = ParameterServer(2, rule, updates=3000), [], []  # more than rank 0 makes before that batch
     referee = Referee(policy, ps.never, 20)
     words = "rank 1's gradient of clock 2 would spoil the weights of all; got nan; expected finite numbers"
     with pytest.raises(RankError, match=words) as caught:
@@ -95,7 +108,7 @@ def late(comm, job, kind, asked):
     return None if comm.rank == 1 else ps.run(comm, job, kind, asked)
 
 
-@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
+@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous(), StaleSynchronous(1)])
 def test_a_worker_that_never_arrives_is_named(ranks, rule):
     """Also where the others need not wait for it: in the end they do."""
     referee = Referee(ParameterServer(2, rule, updates=30), ps.never, 0.5)
