@@ -80,6 +80,24 @@ def test_without_memory_small_elements_wait(ranks):
     assert plain[3] == 0 and all(abs(x) > 0.3 for x in kept)
 
 
+def tracked(comm, make):
+    """How far apart the mean of the last 200 weights is from that of plain SGD, on one noisy parabola of 40 weights."""
+    generator, target = torch.Generator().manual_seed(1), torch.linspace(-2, 2, 40)
+    reducer, plain, ours, sums = make(), torch.zeros(40), torch.zeros(40), torch.zeros(2, 40)
+    for step in range(400):
+        noise = torch.randn(40, generator=generator)
+        plain = plain - 0.05 * (plain - target + noise)
+        ours = ours - 0.05 * reducer.reduce({"w": ours - target + noise}, comm).mean["w"]
+        sums += torch.stack([ours, plain]) * (step >= 200)
+    return float((sums[0] - sums[1]).norm() / 200 / target.norm())
+
+
+def test_of_one_worker_the_mean_weights_are_plain_sgd_s_where_what_waits_is_remembered(ranks):
+    """A tenth of the elements is sent at a time. Aji and Heafield 2017."""
+    kept, lost = (ranks(1).run(tracked, make)[0] for make in (lambda: ErrorFeedback(TopK(0.1)), lambda: TopK(0.1)))
+    assert kept < 0.01 and lost > 0.05
+
+
 def momenta(comm):
     """How far a constant gradient moves a weight in 40 steps: with DGC's momentum, and with an optimizer's on top."""
     ends = []

@@ -71,6 +71,21 @@ def test_the_first_line_says_number_and_promise_and_the_header_what_it_takes(nam
     assert re.search(r"\*Builds on .* minutes, \d ranks?, \d+ s of\s+machine time\.\*", first, re.S)
 
 
+ROW = (
+    r"^\| \[(.+?)\]\((\w+)\.ipynb\) \| .+ \| (\d+)[^|]* \| (\d) \| (\S+) \|$"  # title, name, minutes, ranks, builds on
+)
+
+
+def test_the_table_of_labs_has_a_row_a_lab_which_says_what_its_header_says():
+    rows = re.findall(ROW, (LABS / "README.md").read_text(encoding="utf-8"), re.M)
+    assert [name for _, name, *_ in rows] == LABELS
+    for title, name, minutes, ranks, on in rows:
+        first = " ".join(BOOKS[name].cells[0].source.split())
+        builds = "*Builds on PyTorch tensors alone." if on == "-" else f"*Builds on [lab {on}]"
+        assert first.startswith(f"# {title}: ") and builds in first
+        assert f" {minutes} minutes, {ranks} ranks, " in first, name
+
+
 @each_page
 def test_no_cell_of_prose_has_more_than_120_words_nor_a_drawing_over_57_columns(name):
     for cell in prose(PAGES[name]):

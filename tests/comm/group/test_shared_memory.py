@@ -84,3 +84,17 @@ def test_a_rank_that_dies_where_its_memory_has_a_name_leaves_none(shared):
     assert path.startswith(str(names.folder())) and not Path(path).exists() and not shared.alive
     shared.restart()
     assert run(shared, "x = torch.ones(1)\ncomm.all_reduce(x)\nx.item(), 'kept' in dir()").values[0] == "(2.0, False)"
+
+
+def test_a_full_dev_shm_is_told_and_ranks_talk_over_gloo_until_there_is_room(shared):
+    """The communicator is made anew after a cell that failed: here its memory finds no room, and later it does."""
+    full = "from lt_core.comm.shared_memory import names\nkept, plain = rank, names.no_room\n"
+    full += "names.no_room = lambda nbytes: '/dev/shm is full'\nif rank:\n    1 / 0"
+    assert run(shared, full).error.kind == "ZeroDivisionError"
+    total = "x = torch.arange(3.) * (rank + 1)\ncomm.all_reduce(x)\nkept, comm.backend, x.tolist()"
+    seen = run(shared, total)
+    assert seen.values == {r: f"({r}, 'gloo', [0.0, 3.0, 6.0])" for r in (0, 1)}
+    assert [text for _, text in seen.texts("err")] == ["lt_core: ranks talk over gloo: /dev/shm is full"]
+    run(shared, "names.no_room = plain\nif rank:\n    1 / 0")
+    again = run(shared, total)
+    assert again.values == {r: f"({r}, 'shared_memory', [0.0, 3.0, 6.0])" for r in (0, 1)} and again.lines == []
