@@ -1,5 +1,8 @@
 """`ltlab ps` and `ltlab stop` tell and end what notebooks hold, and never one of several unasked."""
 
+import os
+import signal
+import subprocess
 import tempfile
 import time
 
@@ -85,6 +88,21 @@ def test_stop_all_ends_all(held):
         == "stopped: 4 ranks over gloo of ring.ipynb\nstopped: 2 ranks over nccl of tree.ipynb\n"
     )
     assert held == []
+
+
+def test_stop_ends_what_is_left_where_kernel_and_keeper_were_killed_at_once(monkeypatch):
+    """Nobody holds the folder's lock any more: the group is none, and still its ranks are there."""
+    with tempfile.TemporaryDirectory(prefix="lt-", dir="/tmp") as runtime:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        folder = folders.make()
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        marked = {**os.environ, host.MARK: str(folder.path)}
+        with subprocess.Popen(["sh", "-c", "echo up; read nothing"], env=marked, **pipes) as rank:
+            assert rank.stdout.readline() == b"up\n"  # it has its environment a moment after it was started
+            os.close(folder.lock)
+            assert called("ps").output == "no notebook holds ranks\n" and rank.poll() is None
+            assert called("stop").output == "no notebook holds ranks\n"
+            assert rank.wait(10) == -signal.SIGKILL and not folder.path.exists()
 
 
 @pytest.mark.processes

@@ -1,0 +1,43 @@
+"""Gradients are views of flat buckets, which lie where all ranks reach them: the same memory in every step."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+
+from lt_core.comm import threads
+from lt_core.comm.shared_memory import copied, in_place, over
+from lt_core.data_parallel.replicate import overlapped
+
+WIDTHS, BUCKET_BYTES = [100, 120, 110, 90], 8 * 24_000  # two buckets, both above what is summed over the stages
+
+
+def places(model):
+    """Where each gradient begins and ends, from the last parameter on."""
+    return [(p.grad.data_ptr(), p.grad.data_ptr() + p.grad.nbytes) for p in reversed([*model.parameters()])]
+
+
+def trained(comm, set_to_none):
+    """The places of the gradients after each step, and the mean of the last one."""
+    model = nn.Sequential(*(nn.Linear(a, b, dtype=torch.float64) for a, b in pairwise(WIDTHS)))
+    replica, found = overlapped.replicate(model, over(comm), bucket_bytes=BUCKET_BYTES), []
+    for _ in range(3):
+        model.zero_grad(set_to_none=set_to_none)
+        model(torch.ones(1 + comm.rank, WIDTHS[0], dtype=torch.float64)).sum().backward()
+        replica.sync()
+        found.append(places(model))
+    replica.close()
+    return found, model[-1].bias.grad.unique().tolist()
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_gradients_of_a_bucket_lie_side_by_side_where_they_lay_before_and_are_summed_there(monkeypatch, set_to_none):
+    summed, plain = [], in_place.all_reduce
+    monkeypatch.setattr(copied, "all_reduce", None)  # over the stages nothing goes
+    monkeypatch.setattr(in_place, "all_reduce", lambda phases, views: (summed.append(len(views)), plain(phases, views)))
+    for (first, *later), mean in threads.run(trained, 2, (set_to_none,), 20):
+        assert later == [first, first] and mean == [1.5]
+        apart = [k for k, (one, other) in enumerate(pairwise(first)) if one[1] != other[0]]
+        assert len(apart) == 1  # between the two buckets
+    assert summed == [2] * 2 * 2 * 3  # both ranks', of each bucket and step, on each rank
