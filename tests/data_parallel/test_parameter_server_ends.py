@@ -38,8 +38,9 @@ class Failing:
             raise MemoryError("the server is full")
 
 
-def test_a_server_that_dies_is_named_and_nobody_hangs(ranks):
-    referee = Referee(ParameterServer(2, Asynchronous(), updates=30), ps.never, 20)
+@pytest.mark.parametrize("rule", [Synchronous(2), Asynchronous()])
+def test_a_server_that_dies_is_named_and_nobody_hangs(ranks, rule):
+    referee = Referee(ParameterServer(2, rule, updates=30), ps.never, 20)
     with pytest.raises(Exception, match="rank 2 failed first: MemoryError: the server is full"):
         ranks(3).run(dies, JOB, Kind.of(referee.policy), served(referee))
 
