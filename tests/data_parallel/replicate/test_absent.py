@@ -43,11 +43,12 @@ def test_it_is_named(way, reducer):
     sharing = "shared" in reducer
 
     def fn(comm):
-        model = nn.Linear(30, 20)
-        replica = WAYS[way](model, over(comm) if sharing else comm, REDUCERS[reducer]())
-        for _ in range(2 - comm.rank):
+        model, comm = nn.Linear(30, 20), over(comm) if sharing else comm
+        replica = WAYS[way](model, comm, REDUCERS[reducer]())
+        for number in range(2 - comm.rank):
+            comm.timeout_s = 0.5 if sharing and number else 20  # it comes to the first, however late
             one_step(model, replica)
         getattr(replica, "close", lambda: None)()
 
     with pytest.raises(RankError, match=rf"^rank 0 failed first: .*{NAMED[sharing]}"):
-        threads.run(fn, 2, (), 0.5)
+        threads.run(fn, 2, (), 20)
