@@ -1,5 +1,6 @@
 """P-Reduce: a group of all is synchronous, averaging takes nothing out of the sum, a real run replays."""
 
+import threading
 from functools import partial
 
 import pytest
@@ -19,7 +20,7 @@ from lt_core.engine.referee import Referee
 from lt_core.engine.speeds import Speeds
 from tests import witnesses
 from tests.data_parallel.problems import Numbers, loss, mlp, numbers, value
-from tests.data_parallel.servers import JOB
+from tests.data_parallel.servers import JOB, meeting
 
 
 def test_p_reduce_of_all_is_synchronous():
@@ -153,5 +154,6 @@ def spoils(model, rank, clock):
 
 def test_a_model_that_would_not_be_finite_meets_nobody():
     asked = Referee(PartialReduce(3, 2, gradients=12), ps.never, 20)
+    job = meeting(threading.Barrier(2), {0: [1], 1: [1]}, spoils)  # else the others might make all twelve
     with pytest.raises(RankError, match=r"rank 1's gradient of clock 1 would spoil the weights of all; got (inf|nan)"):
-        threads.run(averaging.run, 3, (Job(mlp, spoils, partial(SGD, rate=0.05)), asked), 20)
+        threads.run(averaging.run, 3, (job, asked), 20)

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from functools import partial
+import threading
 
 import pytest
 from torch import nn
@@ -11,14 +11,14 @@ from lt_core.base.errors import RankError, UserError
 from lt_core.comm import launch, served
 from lt_core.data_parallel import downpour
 from lt_core.data_parallel import parameter_server as ps
-from lt_core.data_parallel.parameter_server import SGD, Asynchronous, Job, Kind, ParameterServer, Synchronous
+from lt_core.data_parallel.parameter_server import Asynchronous, Job, Kind, ParameterServer, Synchronous
 from lt_core.data_parallel.partial import BackupWorkers, Eager, PartialReduce
 from lt_core.data_parallel.stale_synchronous import StaleSynchronous
 from lt_core.data_parallel.staleness import uses
 from lt_core.engine.referee import Referee
 from lt_core.engine.speeds import Speeds
 from tests.data_parallel.problems import loss, mlp
-from tests.data_parallel.servers import JOB
+from tests.data_parallel.servers import JOB, meeting
 
 
 def dies(comm, job, kind, asked):
@@ -69,10 +69,10 @@ def spoils(model, rank, clock):
     return loss(model, rank, clock) * (float("nan") if (rank, clock) == (1, 2) else 1)
 
 
-def told(comm, job, kind, asked, heard):
-    """What each rank hears."""
+def told(comm, kind, asked, heard, third):
+    """What each rank hears, where both workers are in their third batch at the same time."""
     try:
-        return ps.run(comm, job, kind, asked)
+        return ps.run(comm, meeting(third, {0: [2], 1: [2]}, spoils), kind, asked)
     except BaseException as error:
         heard.append((comm.rank, f"{type(error).__name__}: {error}"))
         raise
@@ -91,12 +91,11 @@ each_rule = pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: type(ru
 
 @each_rule
 def test_a_gradient_that_is_not_finite_gets_into_no_weights_and_everybody_is_told(ranks, rule):
-    policy, seen, heard = ParameterServer(2, rule, updates=3000), [], []  # more than rank 0 makes before that batch
+    policy, seen, heard = ParameterServer(2, rule, updates=30), [], []
     referee = Referee(policy, ps.never, 20)
     words = "rank 1's gradient of clock 2 would spoil the weights of all; got nan; expected finite numbers"
     with pytest.raises(RankError, match=words) as caught:
-        job = Job(mlp, spoils, partial(SGD, rate=0.05))
-        ranks(3).run(told, job, Kind.of(policy), served(referee), served(heard))
+        ranks(3).run(told, Kind.of(policy), served(referee), served(heard), served(threading.Barrier(2)))
     assert caught.value.rank == 1 and {rank for rank, _ in heard} == {0, 1, 2}
     assert all(words in text for _, text in heard)
     again = ps.replayed(referee.schedule(), JOB, Kind.of(policy), lambda a, shards: seen.append(a))

@@ -29,7 +29,7 @@ from lt_core.engine.simulate import simulate
 from lt_core.engine.speeds import Speeds
 from tests import witnesses
 from tests.data_parallel.problems import Numbers, loss, mlp, numbers, value
-from tests.data_parallel.servers import JOB
+from tests.data_parallel.servers import JOB, Patient, met
 
 SLOW = [10, 10, 10, 100]
 INTEGERS = Job(Numbers, numbers, partial(SGD, rate=4.0))
@@ -136,19 +136,18 @@ def test_majority_waits_for_a_rank_that_is_drawn():
     assert counts[0] < 2 and 3 < counts[1] < 6
 
 
-def slow_hub(comm, job, kind, asked):
-    return ps.run(comm, job, kind, asked, Speeds([0.2, 0.2, 0.2, 3]))
-
-
 @pytest.mark.parametrize("rule", [BackupWorkers(4, 3), Eager(4, 3)])
 def test_a_real_run_with_a_slow_rank(ranks, rule):
+    """All begin together, and rank 3 is in its first batch until the others are in their second."""
     policy = ParameterServer(4, rule, updates=12)
-    referee = Referee(policy, ps.never, 20)
-    ended = ranks(5).run(slow_hub, JOB, Kind.of(policy), served(referee))
+    referee, clocks = Referee(policy, ps.never, 20), {0: [0, 1], 1: [0, 1], 2: [0, 1], 3: [0, 0]}
+    ended = ranks(5).run(met, clocks, Kind.of(policy), served(referee), served(threading.Barrier(4)))
     schedule = referee.schedule().check()
     assert torch.equal(ps.weights(ended), ps.weights(ps.replayed(schedule, JOB, Kind.of(policy))))
     made = balance(schedule, 4)
     assert made.met and made.underway == 0 and (made.dropped > 0) == isinstance(rule, BackupWorkers)
+    (late,) = (u for u in uses(schedule.lanes) if (u.rank, u.clock) == (3, 0))
+    assert late.read == 0 and (late.written is None if isinstance(rule, BackupWorkers) else late.written > 1)
 
 
 HELD_UP = {
@@ -163,7 +162,7 @@ def test_a_worker_that_never_arrives_holds_nobody_up_and_is_named_in_the_end(nam
     """It does not come at all, or stays in its first batch; the others make all that there is to make."""
     make, words = HELD_UP[name]
     policy, over, begun = make(), threading.Event(), threading.Event()
-    asked = Referee(policy, ps.never, 0.5)
+    asked = Patient(policy, ps.never, 20)
 
     def held(model, rank, clock):
         if rank == 2:
@@ -183,7 +182,7 @@ def test_a_worker_that_never_arrives_holds_nobody_up_and_is_named_in_the_end(nam
             over.set()
 
     with pytest.raises(RankError, match=words) as caught:
-        threads.run(fn, policy.size, (), 0.5 if name == "p-reduce" else 20)
+        threads.run(fn, policy.size, (), 2 if name == "p-reduce" else 20)
     assert caught.value.kind == "Deadline"
     made = (p_reduce.uses if name == "p-reduce" else uses)(asked.schedule().lanes)
     assert {u.rank for u in made} == {0, 1} and len(made) >= 12

@@ -1,6 +1,7 @@
 """Stale synchrony: nobody is further ahead than the slack, reads hold what they must, and slack 0 is synchronous."""
 
 import math
+import threading
 from functools import partial
 
 import pytest
@@ -19,6 +20,7 @@ from lt_core.engine.drive import drive
 from lt_core.engine.referee import Referee
 from lt_core.engine.speeds import Speeds
 from tests.data_parallel.problems import Numbers, loss, mlp, numbers
+from tests.data_parallel.servers import JOB, met
 
 
 def gaps(schedule, workers):
@@ -104,17 +106,14 @@ def test_slack_without_end_is_asynchronous():
     assert drive(stale, Speeds([1, 2, 10]), 1e9).lanes == drive(free, Speeds([1, 2, 10]), 1e9).lanes
 
 
-def slow(comm, job, kind, asked):
-    """Rank 2 computes three hundredths of a second, the others none."""
-    return ps.run(comm, job, kind, asked, Speeds([0, 0, 3]))
-
-
 def test_a_real_run_keeps_the_bound_and_replays(ranks):
-    policy, job = ParameterServer(3, StaleSynchronous(2), updates=36), Job(mlp, loss, partial(SGD, rate=0.01))
-    referee = Referee(policy, ps.never, 20)
-    ended = ranks(4).run(slow, job, Kind.of(policy), served(referee))
+    """Rank 2 is in its first batch until the others are two ahead, and then lasts three hundredths of a second."""
+    policy = ParameterServer(3, StaleSynchronous(2), updates=36)
+    referee, ahead = Referee(policy, ps.never, 20), served(threading.Barrier(3))
+    clocks, costs = {0: [2], 1: [2], 2: [0]}, Speeds([0, 0, 3])
+    ended = ranks(4).run(met, clocks, Kind.of(policy), served(referee), ahead, costs)
     schedule = referee.schedule().check()
-    assert torch.equal(ps.weights(ended), ps.weights(ps.replayed(schedule, job, Kind.of(policy))))
+    assert torch.equal(ps.weights(ended), ps.weights(ps.replayed(schedule, JOB, Kind.of(policy))))
     assert gaps(schedule, 3)[0] == 2 and balance(schedule, 3).underway == 0
 
 
