@@ -6,8 +6,10 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +21,7 @@ from lt_core.comm import folders, host
 from lt_core.comm.group import Group, find, start, stop_all
 from lt_core.comm.group.members import Members
 from lt_core.comm.launch import AGENT
+from lt_core.comm.shared_memory import names
 from tests.comm.group.conftest import Seen, run
 
 pytestmark = pytest.mark.processes
@@ -279,18 +282,29 @@ def test_stop_all_of_another_process_ends_it(kernel):
     assert script.wait(20) == 0
 
 
-def test_nothing_lies_about_in_the_temporary_folder(own_root):
+def named(pids):
+    """The files in shared memory that say that they are of one of these processes; others come and go meanwhile."""
+    place, found = names.folder(), []
+    for path in place.glob(f"{names.PREFIX}*") if place else []:
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            found += [path for pid in pids if f" {pid} ".encode() in file.readline()]
+    return found
+
+
+def test_nothing_lies_about_in_the_temporary_folder(own_root, tmp_path, monkeypatch):
     """torchrun's logs, the communicator's pages: all of it lies in the group's folder."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # so that it is asked for anew
     gc.collect()
-    before, held = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm")), open_files()
+    held = open_files()
     group = Group(2, backend="gloo", owner="tidy.ipynb", alone=False)
-    run(group, "comm.barrier()")
+    seen = run(group, "import tempfile\ncomm.barrier()\ntempfile.gettempdir()")
+    assert seen.values == dict.fromkeys((0, 1), repr(str(tmp_path)))
+    pids = group.status().pids
     run(group, "1/0")
     run(group, "comm.subset([1, 0]).barrier()")
     group.stop()
     gc.collect()
     assert open_files() <= held  # sockets and pipes, too
-    others = {f"lt_core-{os.getuid()}"}  # the tests that run beside these may be the first to launch here
-    new = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before - others
-    assert [name for name in new if name.startswith(("torchelastic", "ltlab", "lt_", "none_"))] == []
+    assert list(tmp_path.iterdir()) == [] == named(pids)
     assert list(own_root.iterdir()) == [] or all(folders.lives(place) for place in own_root.iterdir())
