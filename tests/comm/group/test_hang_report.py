@@ -1,13 +1,14 @@
 """Clauses 8 and 13: a wait that is too long is told rank by rank; a long cell is told while it runs, undisturbed."""
 
+import os
 import re
 
 import pytest
 
 from lt_core.base import torch_compat
-from lt_core.comm.group import Group
+from lt_core.comm.group import Cell, Group
 from lt_core.comm.group.pages import Page, Watched, Where
-from lt_core.comm.group.report import pending
+from lt_core.comm.group.report import pending, report
 from lt_core.comm.group.source import call_at
 from lt_core.comm.group.stuck import circle
 from tests.comm.group.conftest import run
@@ -153,6 +154,50 @@ def test_a_stopped_rank_is_named(three):
     seen = run(three, text, timeout_s=0.5)
     assert seen.error.rank == 2 and seen.error.message.endswith("rank 2 has not come")
     assert "  rank 2 is in no collective; its control thread does not answer, stopped" in str(seen.error)
+
+
+class Deaf:
+    """Three ranks of which nobody answers, on a clock of its own: the second has ended, the third is another's."""
+
+    size, deaths = 3, (1,)
+
+    def __init__(self, folder):
+        self.folder, self.pids, self.now_s = folder, [os.getpid(), 0, os.getpid()], 100.0
+        for rank in range(3):
+            (folder / f"stack.{rank}").touch()
+
+    def monotonic(self):
+        return self.now_s
+
+    def time_ns(self):
+        return int(self.now_s * 1e9)
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+    def ask(self, ranks, what, within_s):
+        self.now_s += within_s
+        return {}
+
+    def signal(self, ranks, sign):
+        pass
+
+
+def test_a_report_of_ranks_that_do_not_answer_takes_less_than_three_tenths_of_a_second(tmp_path, monkeypatch):
+    """By the clock of what it waits for; what the pages say needs nothing of a rank."""
+    members, pages = Deaf(tmp_path), []
+    for rank in range(3):
+        pages.append(Page(tmp_path / f"page.{rank}"))
+    pages[0].write(Where("all", (0, 1, 2), 11, 2, 99.0, "all_reduce of (4,) float32", before=9))
+    monkeypatch.setattr("lt_core.comm.group.report.time", members)
+    said = report(members, Watched(tmp_path, 3), Cell("comm.all_reduce(x)"), [0, 1], [0, 1])
+    assert members.now_s - 100 < 0.3
+    _, first, second, third = said.splitlines()
+    assert first.startswith(
+        "  rank 0 waits in all_reduce of (4,) float32 (collective 2 of this cell), line 11 for 1.0 s"
+    )
+    assert second == "  rank 1 is in no collective; its control thread does not answer, gone"
+    assert third.startswith("  rank 2 does not run this cell")
 
 
 def test_torchs_record_in_words(monkeypatch):
