@@ -194,7 +194,7 @@ def test_a_report_of_ranks_that_do_not_answer_takes_less_than_three_tenths_of_a_
     assert members.now_s - 100 < 0.3
     _, first, second, third = said.splitlines()
     assert first.startswith(
-        "  rank 0 waits in all_reduce of (4,) float32 (collective 2 of this cell), line 11 for 1.0 s"
+        "  rank 0 waits in all_reduce of (4,) float32 (collective 2 of this cell), line 2 for 1.2 s"
     )
     assert second == "  rank 1 is in no collective; its control thread does not answer, gone"
     assert third.startswith("  rank 2 does not run this cell")
