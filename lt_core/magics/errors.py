@@ -30,6 +30,4 @@ def hinted(error: RankError, names: Container[str]) -> RankError:
     if not missed or missed[1] not in names:
         return error
     message = f"{error.message}; the notebook has it; try: --in {missed[1]}"
-    told = RankError(error.rank, error.kind, message, error.details)
-    told.__cause__ = error.__cause__
-    return told
+    return RankError(error.rank, error.kind, message, error.details)

@@ -67,11 +67,9 @@ def each_once(run: Run) -> str:
     """A judge: no more bytes than the parameters have, each counted once."""
     law = all_reduce_bytes(8 * sum(run.given[0].elements), run.case.size)
     sent = run.outcomes[0].traffic.bytes
-    return (
-        ""
-        if sent <= law + SLACK_BYTES
-        else f"{run.case}: sent {sent:,} bytes, the parameters are {law:,}: one comes twice"
-    )
+    if sent <= law + SLACK_BYTES:
+        return ""
+    return f"{run.case}: sent {sent:,} bytes, the parameters are {law:,}: one comes twice"
 
 
 def the_sums(run: Run) -> str:

@@ -24,7 +24,7 @@ def owner_off_by_one(comm: Comm, x: Tensor) -> Tensor:
 
 
 def whole_vectors(comm: Comm, y: Tensor) -> Tensor:
-    """Passes all it has each time: right, at p / 2 times the bytes."""
+    """Passes all it has each time: right, at p times the bytes."""
     z = passing = y.clone()
     for _ in range(comm.size - 1):
         passing = passed_on(comm, passing, passing)
