@@ -134,8 +134,9 @@ print("summed 1 MiB")
 # bar, `0–3` means chunks 0 to 3: everything. The upper half happened on
 # your machine; there a bar also holds the waiting for the other end. The
 # lower half is the simulation, the same schedule priced: where a lane is
-# empty, its rank waits. (In this kind of picture a hatch tells sends from
-# receives; only among the three witnesses does it mean *simulated*.)
+# empty, its rank waits. (Here colour and hatch say what is done, as the
+# legend has it; only among the three witnesses does a hatch mean
+# *simulated*.)
 
 # %% tags=["see", "tour"]
 four = Cluster("four ranks", SHOEBOX, 4, KITCHEN)
@@ -746,11 +747,12 @@ for nbytes in (1_000, 32_000, 1_000_000):
 print("ran", len(ran), "algorithms")
 
 # %% [markdown] tags=["see"]
-# Lines are laws, **dots are what you ran**: those of 1, 32 and 1,000 kB
-# stand side by side, the outer ones half as far again to the left and
-# right as they ought to. They stand above, for waking a process up costs more than the
-# office's 0.1 ms. The broad pale band lies under the fastest, which is
-# named above; where an upright line stands, it changes.
+# Lines are laws, **dots are what you ran**, with 1, 32 and 1,000 kB. The
+# eight of one size stand side by side, so that none hides another: 1 kB
+# reaches from 0.7 to 1.5 kB. They are above their laws, for waking a
+# process up costs more than the office's 0.1 ms. The broad pale band lies
+# under the fastest, which is named above; where an upright line stands,
+# it changes.
 
 
 # %% tags=["setup"]
@@ -823,10 +825,11 @@ for cluster in office[8], pairs:
 
 # %% [markdown] tags=["explore"]
 # One map of who wins, on one wire: a row a number of ranks, a letter a
-# winner, in the colour of its line above. **Hunt:** its rows seem to have no order. Tick *powers of two
-# only*, and one border is left. What do the numbers have in common where
-# the ring wins, and those where the torus does? And what moves the border
-# to the right: a slower start, or a faster wire?
+# winner, in the colour of its line above. **Hunt:** its rows seem to have
+# no order. Tick *powers of two only*, and one border is left. What do the
+# numbers have in common where the ring wins, and those where the torus
+# does? And what moves the border to the right: a slower start, or a
+# faster wire?
 
 
 # %% tags=["setup"]

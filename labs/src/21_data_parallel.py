@@ -158,9 +158,9 @@ print("a step each way:", *runs)
 # Rank 0's two lanes, *compute* and *out* (its wire), and below them the
 # same step with messages beside the backward. A message is light blue:
 # the legend calls it a *collective*, since all ranks take part. **Look at
-# the right end of the lower wire**: one message begins when the backward
-# is over. It is the first block's, which is computed last, and has
-# nothing left to hide behind. That is the *tail*.
+# the right end of the lower wire**: one message ends when nothing is
+# computed any more. It is the first block's, which is computed last, and
+# has nothing left to hide behind. That is the *tail*.
 
 
 # %% tags=["setup"]
@@ -225,7 +225,9 @@ reveal(
 
 # %% [markdown] tags=["see"]
 # How much of the wire was hidden? The trace says it: the part of all
-# messages during which this rank still computed.
+# messages during which this rank still computed. It may be more than by
+# law: sending a message off counts as computing, so the last one is on
+# its way a moment before the backward ends.
 
 
 # %% tags=["see"]
@@ -293,8 +295,8 @@ reveal(
 
 # %% [markdown] tags=["breath"]
 # **Where are you?** A step pays what does not fit behind the backward:
-# one message of 5 ms on a fast wire, 50 of 120 ms on a slow one. Next: how
-# many messages there should be.
+# on a fast wire one message of 5 ms, on a slow one 50 ms of the 120 that
+# all eight take. Next: how many messages there should be.
 
 # %% [markdown] tags=["predict"]
 # ## Buckets

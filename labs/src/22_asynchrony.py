@@ -247,10 +247,11 @@ orders = [[u.rank for u in staleness.uses(r.lanes)] for r in records]
 print(f"the same order of gradients: {orders[0] == orders[1]}")
 
 # %% [markdown] tags=["see"]
-# Nobody planned this order, and no two runs have the same. **Look at
-# rank 2**: by law 20 updates old for 1, 1, 10; here a little less, for
-# messages and waking up take time too, and slow the fast ones most. The
-# last bar is shorter: nobody begins another gradient after 60 updates.
+# Nobody planned this order. Two runs may have the same one, as two throws
+# of dice may, but nothing sees to it. **Look at rank 2**: by law 20
+# updates old for 1, 1, 10; here mostly a little less, for messages and
+# waking up take time too, and slow the fast ones most. The last bar is
+# shorter: nobody begins another gradient after 60 updates.
 
 # %% tags=["see"]
 real = staleness.marked(Trace.merge([one[0].trace for one in ended]))
@@ -271,7 +272,7 @@ same = verify(ours[0], replay[0], after="60 asynchronous updates")
 # %% [markdown] tags=["explain"]
 # The order was decided by chance, and **everything else follows from
 # it**. What a gradient reads, it reads at one moment, which is on
-# record. So a run that nobody can repeat can still be proved.
+# record. So a run that nobody can repeat at will can still be proved.
 
 # %% [markdown] tags=["see"]
 # Chance also decides who computes how many gradients. What each costs on
@@ -868,7 +869,7 @@ printed[-1]
 # ## The bill
 #
 # Asynchrony takes no memory worth a line and no more computing. It pays
-# in **sameness**: other weights each time, and a smaller step.
+# in **sameness**: weights that chance decides, and a smaller step.
 #
 # Next: [lab 32](32_gradient_compression.ipynb). Or send less. It starts
 # ranks of its own, so end these first: `%torchrun stop`.
@@ -891,7 +892,7 @@ bill("asynchronous server", lab="22", **cost)
 # Two questions: "Which of the three ways of being late would you choose
 # for a machine that is slow for ever, which for one that hiccups?" (The
 # bound of stale synchrony helps the second only.) "Why can the replay
-# give the same bits though no two runs are alike?"
+# give the same bits though two runs need not be alike?"
 #
 # In a 45-minute slot skip *Run it: wait a little*, the hunts, and the
 # second and third exercise.

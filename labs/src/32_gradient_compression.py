@@ -479,12 +479,12 @@ show(courses(on(KITCHEN), title=title, under=under, **axes))
 
 # %% [markdown] tags=["see"]
 # The same runs on a wire a hundred times as fast, the *rack*. **All lines
-# end at almost the same time now**: what is left is how much a step learns. And
-# no compressor has computed anything yet.
+# end at almost the same time now**: what is left is how much a step
+# learns. And the time that a compressor takes is not counted yet.
 
 # %% tags=["see"]
 under = "emulated: 5 ms a step and the rack's wire, 4 ranks"
-title = "On a fast wire steps are nearly as long, whatever they send"
+title = "On a fast wire a step's time hardly depends on its bytes"
 show(courses(on(RACK), title=title, under=under, **axes))
 
 # %% [markdown] tags=["see"]
