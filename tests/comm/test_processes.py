@@ -317,8 +317,8 @@ def test_what_cannot_work_is_refused_before_it_starts(processes):
 
 
 def late_in_a_collective(comm):
-    comm.timeout_s = 0.3
     group = comm.subset([0, 1, 2])
+    group.timeout_s = 0.3
     if comm.rank == 1:
         while not group.ended:  # until the others have given up
             time.sleep(0.01)
@@ -334,8 +334,8 @@ def test_a_deadline_names_who_has_not_come(processes):
 
 
 def late_in_an_exchange(comm, way):
-    comm.timeout_s = 0.3
     group, big = comm.subset([0, 1]), torch.ones(1 << 20)
+    group.timeout_s = 0.3
     if comm.rank == 0:
         ends = ([], [(big, 1)]) if way == "receive" else ([(big, 1)], [])
         return refused(Deadline, lambda: group.exchange(*ends))
