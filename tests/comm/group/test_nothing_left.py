@@ -219,9 +219,11 @@ def test_a_group_whose_folder_a_cell_removes_makes_room_for_a_new_one(group):
 
 def test_a_cell_under_way_when_its_keeper_ends_is_told_so(group):
     run(group, "1")
-    keeper = group.status().keeper
-    threading.Timer(0.3, os.kill, (keeper, signal.SIGTERM)).start()
-    seen = run(group, "import time\ntime.sleep(60)")
+    keeper, on = group.status().keeper, Lines()
+    ender = threading.Thread(target=lambda: on.heard.wait(10) and os.kill(keeper, signal.SIGTERM))
+    ender.start()
+    seen = run(group, "import time\nprint('on')\ntime.sleep(60)", lines=on)
+    ender.join()
     assert isinstance(seen.error, RuntimeError)
     assert str(seen.error) == "the group is no more: it was ended from outside" and seen.seconds < 5
 
