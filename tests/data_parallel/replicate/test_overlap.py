@@ -22,18 +22,40 @@ class Busy(torch.autograd.Function):
     """A device that is at it for a while, in the backward."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx, x, begun):
+        ctx.begun = begun
         return x.clone()
 
     @staticmethod
     def backward(ctx, grad):
         threading.Event().wait(DEVICE_S)
-        return grad
+        if ctx.begun:
+            assert ctx.begun.wait(10)
+        return grad, None
 
 
 class Block(nn.Linear):
+    """The last backward of a step, which is the first forward's, lasts until `begun`, too."""
+
+    begun = None
+
     def forward(self, x):
-        return Busy.apply(super().forward(x))
+        if x.requires_grad or self.begun is None:
+            return Busy.apply(super().forward(x), None)
+        self.begun.clear()
+        return Busy.apply(super().forward(x), self.begun)
+
+
+class Told(Mean):
+    """A reducer that tells when it begins: its thread may be late."""
+
+    def __init__(self):
+        super().__init__(ring.schedule)
+        self.begun = threading.Event()
+
+    def reduce(self, grads, comm):
+        self.begun.set()
+        return super().reduce(grads, comm)
 
 
 def traced(comm, ways):
@@ -53,14 +75,20 @@ def traced(comm, ways):
 
 
 def in_buckets(way, reducer=None):
-    return lambda model, comm, trace: way.replicate(model, comm, reducer and reducer(), bucket_bytes=512, trace=trace)
+    return lambda model, comm, trace: way.replicate(model, comm, reducer, bucket_bytes=512, trace=trace)
+
+
+def beside_a_thread(model, comm, trace):
+    reducer = Told()
+    model[0].begun = reducer.begun
+    return in_buckets(overlapped, reducer)(model, comm, trace)
 
 
 WAYS = [
     lambda model, comm, trace: naive.replicate(model, comm, trace=trace),
     in_buckets(bucketed),
     in_buckets(overlapped),
-    in_buckets(overlapped, lambda: Mean(ring.schedule)),
+    beside_a_thread,
 ]
 
 
