@@ -157,7 +157,7 @@ def test_a_rank_that_its_back_end_never_gives_back_ends_the_group(group, cell, t
     """Seen of gloo once in some thousand: a send is not told that its connections are shut, and waits for good."""
     cell("import time\n" + STAYS + text, timeout_s=2)
     again = cell("'stay' in dir()")
-    assert again.values == {0: "False", 1: "False"} and again.seconds < 20
+    assert again.values == {0: "False", 1: "False"}
     told, why = (line.text for line in again.lines)
     assert told.startswith("waiting: rank 0 is still in ")
     assert why.startswith("a new group starts, without the variables: rank 0 stayed in " + where)
