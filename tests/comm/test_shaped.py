@@ -7,6 +7,8 @@ import contextlib
 import threading
 import time
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ from lt_core.comm import laws
 from lt_core.comm.shaped import shaped
 from lt_core.comm.shaped.ports import Coming, Port, Ports, Time
 from lt_core.comm.shaped.shape import Shape
+from lt_core.comm.shaped.travelling import Travelling
 
 SLOW = Wire("slow", 5e-3, 1e6)  # a kilobyte takes a millisecond
 KB = 1000
@@ -82,6 +85,26 @@ def test_jitter_comes_from_the_seed_and_is_the_same_at_both_ends():
     assert drawn == [again.jitter((0, 1), k) for k in range(50)]
     assert drawn != [other.jitter((0, 1), k) for k in range(50)] and len(set(drawn)) == 50
     assert 0 <= min(drawn) < 0.1 and 0.4 < max(drawn) <= 0.5
+
+
+class Woken(NamedTuple):
+    """A Work that was over at `end_s`, and whose waiter is woken some time after that."""
+
+    end_s: float
+
+    def wait(self):
+        threading.Event().wait(5e-3)
+
+    def span(self):
+        return 0.0, self.end_s
+
+
+@pytest.mark.parametrize(("real_end_s", "end_s"), [(1.0, 2.0), (3.0, 3.0)])
+def test_who_is_woken_late_was_not_held_up_by_the_wire(real_end_s, end_s):
+    """When the message beneath was over is known, whoever learned of it when."""
+    way = Travelling(SimpleNamespace(timeout_s=1.0), "all_reduce", [Woken(real_end_s)], lambda: Time(0.5, 2.0), None)
+    way.wait()
+    assert way.span() == (0.5, end_s)
 
 
 def test_the_ring_of_a_law():

@@ -44,6 +44,7 @@ class Travelling:
         asked_s = time.perf_counter()
         for work in self._works:
             work.wait()
-        now_s = time.perf_counter()
+        blocked = time.perf_counter() - asked_s > _BLOCKED_S
         law = self._law()
-        return law._replace(end_s=max(law.end_s, now_s)) if now_s - asked_s > _BLOCKED_S else law
+        ended_s = max(work.span()[1] for work in self._works)  # who waits may also have been woken late
+        return law._replace(end_s=max(law.end_s, ended_s)) if blocked else law
