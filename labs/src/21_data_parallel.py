@@ -186,6 +186,7 @@ look = {"title": title, "under": under}
 chart = gantt(alone("after"), alone("beside"), **look)
 tail = {"text": "the tail", "xanchor": "left", "showarrow": False}
 tail["x"] = 1000 * alone("beside").makespan_s()  # where it ends, in ms
+tail["xshift"] = 4  # pixels: not upon its edge
 tail["y"] = chart.figure.layout.yaxis.tickvals[-1]  # in the last lane
 chart.figure.add_annotation(tail)
 show(chart)
