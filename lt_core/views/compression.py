@@ -43,7 +43,7 @@ def compression(
     stands on the edge, as a triangle with its number. Errors: no point, more than letters, bytes or an error that have
     no place on logarithmic axes.
     """
-    _check(points)
+    _check(points, least)
     best = frontier(points)
     seen = {name: p._replace(error=max(p.error, least)) for name, p in points.items()}
     errors = [*(p.error for p in seen.values()), 1.0]  # 1: what it errs who sends nothing
@@ -58,7 +58,8 @@ def compression(
     told = "; ".join(f"{name} {points[name].error:.3g}" for name in points)  # the last digits are a machine's own
     words = _words(title, points, best, dense_bytes)
     edge = [name for name in points if seen[name] != points[name]]
-    words += f" On the lower edge, for it errs less than {least:g}: {'; '.join(edge)}." * bool(edge)
+    who = "it errs" if len(edge) == 1 else "they err"
+    words += f" On the lower edge, for {who} less than {least:g}: {'; '.join(edge)}." * bool(edge)
     return Figure(titled(fig, title, under), words, f"Errors: {told}.", _rows(points, best))
 
 
@@ -72,7 +73,9 @@ def frontier(points: Mapping[str, Point]) -> list[str]:
     return best
 
 
-def _check(points: Mapping[str, Point]) -> None:
+def _check(points: Mapping[str, Point], least: float) -> None:
+    if not 0 <= least < inf:
+        raise UserError("the axis of errors ends", f"at {least:g}", "a number above 0, or 0 where its points have room")
     if not 1 <= len(points) <= len(ascii_uppercase):
         raise UserError("methods that have a letter each", f"{len(points)} of them", f"1 to {len(ascii_uppercase)}")
     for name, point in points.items():

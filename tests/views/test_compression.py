@@ -70,6 +70,8 @@ def test_who_errs_far_less_stands_on_the_edge_with_its_number():
     assert [a.text for a in notes] == ["A (0.0001)", "B", "C", "D"] and (first.ax, first.xanchor) == (14, "left")
     assert figure.words.endswith(" On the lower edge, for it errs less than 0.05: half.")
     assert "half 0.0001" in figure.times and "lower edge" not in drawn().words
+    both = drawn(POINTS | {"exact": Point(3_000_000, 1e-7)}, least=0.05).words
+    assert both.endswith(" On the lower edge, for they err less than 0.05: half; exact.")
 
 
 def test_an_error_of_one_has_its_tick_though_all_err_less():
@@ -98,3 +100,9 @@ def test_the_words_come_from_the_points():
 def test_what_cannot_be_drawn_is_named(points, words):
     with pytest.raises(UserError, match=words):
         drawn(points)
+
+
+@pytest.mark.parametrize("least", [-1.0, float("nan"), float("inf")])
+def test_an_axis_that_ends_nowhere(least):
+    with pytest.raises(UserError, match=f"the axis of errors ends; got at {least:g}; expected a number above 0, or 0"):
+        drawn(least=least)
