@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lt_core.comm import folders, host
-from lt_core.comm.group import Interrupted
+from lt_core.comm.group import Interrupted, standing
 
 pytestmark = pytest.mark.processes
 
@@ -153,15 +153,16 @@ STAYS = (
         ("from lt_core.comm import join\njoin.leave = stay\nif rank == 0:\n    1 / 0", "its group's end"),
     ],
 )
-def test_a_rank_that_its_back_end_never_gives_back_ends_the_group(group, cell, text, where):
+def test_a_rank_that_its_back_end_never_gives_back_ends_the_group(monkeypatch, group, cell, text, where):
     """Seen of gloo once in some thousand: a send is not told that its connections are shut, and waits for good."""
-    cell("import time\n" + STAYS + text, timeout_s=2)
+    monkeypatch.setattr(standing, "DEAF_S", 1.5)
+    cell("import time\n" + STAYS + text, timeout_s=1)
     again = cell("'stay' in dir()")
     assert again.values == {0: "False", 1: "False"}
     told, why = (line.text for line in again.lines)
     assert told.startswith("waiting: rank 0 is still in ")
     assert why.startswith("a new group starts, without the variables: rank 0 stayed in " + where)
-    assert why.endswith(" for 5 s after it was freed")
+    assert why.endswith(" for 1.5 s after it was freed")
 
 
 def test_a_stopped_rank_is_named_and_restart_ends_it(group, cell, interrupted):
