@@ -1,7 +1,6 @@
 """A command below the keeper ends with all that it has started, whoever is ended first."""
 
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import psutil
 import pytest
 
 from lt_core.comm import folders, host, keeper, kept
+from tests.comm.test_launch import gone
 
 pytestmark = pytest.mark.processes
 
@@ -78,17 +78,7 @@ def test_it_ends_with_whoever_started_it_by_each_of_two_ways(tmp_path, way):
             os.kill(pid, signal.SIGINT)  # Ctrl-C is for who started it
             assert len(below) == 2 and all(map(host.alive, [pid, *below]))
             launching.kill()
-            assert ended(pid) and not any(map(host.alive, below)) and not (tmp_path / "folder").exists()
+            assert gone(pid) and not any(map(host.alive, below)) and not (tmp_path / "folder").exists()
             assert not other or host.alive(other)
         finally:
             host.end(lambda: [pid for pid in (pid, *below, other) if pid])
-
-
-def ended(pid, within_s=10.0):
-    """Whether the process ends by then."""
-    watched = host.watch(pid)
-    if watched is None:
-        return True
-    found = select.select([watched], [], [], within_s)[0]
-    os.close(watched)
-    return bool(found)

@@ -40,15 +40,15 @@ class Standing:
             self.over = f"its folder {members.folder} was removed"
         return self.over
 
-    def settle(self, screen: Screen) -> str:
-        """Wait for the ranks that are still in an earlier cell, as long as that lasts; then `look`.
+    def settle(self, screen: Screen) -> None:
+        """Wait for the ranks that are still in an earlier cell, as long as that lasts; `over` then says how it stands.
 
         Errors: `Interrupted`, after which it is over.
         """
         if self._busy and not self.look():
             with self.members.ears.attended():
                 self._wait_for_busy(screen, now())
-        return self.look()
+        self.look()
 
     def run(
         self, cell: Cell, code: bytes, ranks: tuple[int, ...], given: Mapping[str, bytes], screen: Screen

@@ -2,6 +2,7 @@
 
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,7 @@ from lt_core.comm.group import Cell, Group
 from lt_core.comm.group.pages import Page, Watched, Where
 from lt_core.comm.group.report import pending, report
 from lt_core.comm.group.source import call_at
-from lt_core.comm.group.stuck import circle
+from lt_core.comm.group.stuck import Watch, circle
 from tests.comm.group.conftest import run
 
 pytestmark = pytest.mark.processes
@@ -59,6 +60,15 @@ def test_a_call_past_comm_is_found_in_torchs_own_record(three):
     seen = run(three, text, timeout_s=0.5)
     assert seen.error.message == "rank 0 waits in torch.distributed's all_reduce of (5,) for more than 0.5 s"
     assert "  rank 0 waits in torch.distributed's own all_reduce of (5,): d.all_reduce at line 3" in str(seen.error)
+
+
+def test_of_a_wait_on_a_page_torchs_own_record_is_not_asked():
+    """It has the same wait, and could be over its limit first: then nobody would be said to be missing."""
+    asked, here = [], Where("all", (0, 1), 1, 4, 10.0, "barrier")
+    members = SimpleNamespace(size=2, ask=lambda ranks, *_: asked.append(ranks) or {})
+    pages = SimpleNamespace(waits=lambda rank: [here] if rank == 0 else [], missing=lambda *_: [1])
+    assert Watch(members, pages, Cell("", timeout_s=1.0), 0, (0, 1)).look((0, 1), now_s=10.9, age_s=2.0) is None
+    assert asked == [[1]]
 
 
 def test_a_rank_that_does_not_answer_a_signal_is_told_from_its_page(three):
