@@ -7,7 +7,7 @@ communicator around a communicator slows its links down or checks what NCCL woul
 | file | idea | source |
 |---|---|---|
 | comm | the one door: exchange, barrier, subset, the backend's own collectives | MPI |
-| buffers | tensors that verbs work on where they lie | - |
+| buffers, streamed | tensors that verbs work on where they lie; copies that go round the caches | - |
 | threads | ranks are threads of this process | - |
 | launch, agent, session, rank_main | a function on several ranks, from torchrun's start to the last result | torchrun |
 | rendezvous, folders, keeper, kept, host | meeting without a port, and leaving nothing behind | - |

@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from lt_core.base.errors import Aborted, Deadline
 from lt_core.base.torch_compat import timing_event
 from lt_core.comm.failure import CONSEQUENCE
+from lt_core.comm.sums import divider
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Work as TorchWork
@@ -32,7 +34,20 @@ def begin(
     return OnGpu(comm, verb, works, held) if comm.backend == "nccl" else Begun(comm, verb, works, held, missing)
 
 
-class Begun:
+class Summing:
+    """What a verb of processes may leave to its end. total: a sum that is to become a mean."""
+
+    total: Tensor | None = None
+
+    def _divide(self, ranks: int) -> None:
+        """Do it, once."""
+        total, self.total = self.total, None
+        if total is not None:
+            with torch.inference_mode():
+                divider(ranks, total)(total.detach())
+
+
+class Begun(Summing):
     """The Work of a verb on CPUs. `missing(i)`: what `works[i]` waits for, in words."""
 
     def __init__(
@@ -56,6 +71,7 @@ class Begun:
                 self._failed = self._comm.broken(self._verb, error, late)
                 raise self._failed from None
         self._end_s = self._end_s or time.perf_counter()
+        self._divide(self._comm.size)
         self._works, self._held = (), ()
 
     def note_end(self) -> None:
@@ -90,7 +106,7 @@ def open_end(index: int, sends: Ends, receives: Ends) -> str:
     return f"rank {sends[index - len(receives)][1]} took nothing"
 
 
-class OnGpu:
+class OnGpu(Summing):
     """The Work of a verb on GPUs: `wait` holds the current stream, events tell the time, NCCL keeps the deadline."""
 
     def __init__(self, comm: Processes, verb: str, works: Sequence[TorchWork], held: Sequence[Tensor]) -> None:
@@ -107,6 +123,7 @@ class OnGpu:
         except RuntimeError as error:
             raise self._comm.broken(self._verb, error) from None
         self._end.record()
+        self._divide(self._comm.size)
 
     def note_end(self) -> None:
         """Nothing to do: the event is in the stream."""

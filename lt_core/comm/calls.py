@@ -25,7 +25,9 @@ def startable(verb: object) -> None:
 def text(verb: str, *args: object) -> str:
     """The call in words; what may differ between ranks (the rows of an all_to_all) is left out."""
     match verb, args:
-        case ("all_reduce" | "allocate", (Tensor() as x,)):
+        case ("all_reduce", (Tensor() as x, mean)) if mean:
+            return f"all_reduce to the mean of {_shown(x)}"
+        case ("all_reduce" | "allocate", (Tensor() as x, *_)):
             return f"{verb} of {_shown(x)}"
         case ("reduce_scatter" | "all_gather", (_, Tensor() as x)):
             return f"{verb} of {_shown(x)}"

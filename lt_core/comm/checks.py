@@ -100,9 +100,11 @@ def _pairs(which: str, ends: object) -> None:
         raise UserError(f"exchange: {which} is no list of pairs", got, "[(tensor, rank), ...]; for nothing, []")
 
 
-def all_reduce(comm: Comm, x: Tensor) -> None:
-    """Refuse what cannot be summed."""
+def all_reduce(comm: Comm, x: Tensor, mean: bool = False) -> None:
+    """Refuse what cannot be summed, and means of integers, which are none."""
     tensor(comm, "all_reduce", x, dtypes=SUMMED)
+    if mean and not x.dtype.is_floating_point:
+        raise UserError("all_reduce: integers have no mean among them", x.dtype, "a floating dtype", "x.double()")
 
 
 def broadcast(comm: Comm, x: Tensor, root: int) -> None:

@@ -52,8 +52,8 @@ class Comm(Protocol):
         is not a member gets one whose verbs raise."""
         ...
 
-    def all_reduce(self, x: Tensor) -> None:
-        """The backend's own: `x` becomes the sum over ranks."""
+    def all_reduce(self, x: Tensor, mean: bool = False) -> None:
+        """The backend's own: `x` becomes the sum over ranks; the mean, divided once after the sum, if `mean`."""
         ...
 
     def reduce_scatter(self, out: Tensor, x: Tensor) -> None:

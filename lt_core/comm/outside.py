@@ -40,7 +40,7 @@ class Outside:
         """Raises."""
         self._refuse("subset")
 
-    def all_reduce(self, x: Tensor) -> None:
+    def all_reduce(self, x: Tensor, mean: bool = False) -> None:
         """Raises."""
         self._refuse("all_reduce")
 

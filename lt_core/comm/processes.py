@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from lt_core.comm import calls, checks, groups, laws
 from lt_core.comm.begun import Begun, OnGpu, begin, open_end, told
 from lt_core.comm.groups import Carrier
 from lt_core.comm.outside import Outside
+from lt_core.comm.verbs import Verbs
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Work as TorchWork
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from lt_core.comm.comm import Comm, Ends
 
 
-class Processes:
+class Processes(Verbs):
     """A communicator whose ranks are processes; `comm.Comm` says what its verbs do."""
 
     def __init__(self, carrier: Carrier, rank: int, size: int, device: torch.device, timeout_s: float) -> None:
@@ -50,42 +51,16 @@ class Processes:
             self.abort(why)  # else a verb begun before the peer's sockets are shut could still succeed
         return self._ended
 
-    def exchange(self, sends: Ends, receives: Ends) -> None:
-        """Send each (tensor, peer) and fill each (buffer, peer): one batch, over when all of it is."""
-        self._exchange(sends, receives).wait()
-
-    def barrier(self) -> None:
-        """Hold until every rank is here."""
-        self._barrier().wait()
-        if self.device.type == "cuda":
+    def call(self, verb: str, *args: Any) -> None:
+        """The verb of that name, until it is over."""
+        self._post(verb, args).wait()
+        if verb == "barrier" and self.device.type == "cuda":
             torch.cuda.current_stream().synchronize()
 
-    def all_reduce(self, x: Tensor) -> None:
-        """`x` becomes the sum over ranks."""
-        self._all_reduce(x).wait()
-
-    def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes part `rank` of the sum of `x`."""
-        self._reduce_scatter(out, x).wait()
-
-    def all_gather(self, out: Tensor, x: Tensor) -> None:
-        """`out` becomes every rank's `x`, by rank."""
-        self._all_gather(out, x).wait()
-
-    def broadcast(self, x: Tensor, root: int) -> None:
-        """`x` becomes rank `root`'s."""
-        self._broadcast(x, root).wait()
-
-    def all_to_all(
-        self, out: Tensor, x: Tensor, out_counts: Sequence[int] | None = None, counts: Sequence[int] | None = None
-    ) -> None:
-        """Part r of `x` goes to rank r; equal parts, or `counts` rows of dim 0 each."""
-        self._all_to_all(out, x, out_counts, counts).wait()
-
-    def start(self, verb: str, *args: object) -> Work:
+    def start(self, verb: str, *args: Any) -> Work:
         """The verb of that name, begun."""
         calls.startable(verb)
-        begun = cast("Begun | OnGpu", getattr(self, f"_{verb}")(*args))
+        begun = self._post(verb, args)
         if verb not in ("exchange", "reduce_scatter"):  # of these gloo does not tell when they end
             begun.note_end()
         return begun
@@ -120,6 +95,9 @@ class Processes:
         """
         self.abort(str(raised := told(self, verb, error, late)))
         return raised
+
+    def _post(self, verb: str, args: Sequence[Any]) -> Begun | OnGpu:
+        return cast("Begun | OnGpu", getattr(self, f"_{verb}")(*args))
 
     def _check_open(self) -> None:
         if self._ended:
@@ -163,10 +141,12 @@ class Processes:
         token = torch.zeros(1, device=self.device)  # NCCL has no barrier of its own
         return self._collective("barrier", lambda: self._torch.allreduce([token]), token)
 
-    def _all_reduce(self, x: Tensor) -> Begun | OnGpu:
-        checks.all_reduce(self, x)
+    def _all_reduce(self, x: Tensor, mean: bool = False) -> Begun | OnGpu:
+        checks.all_reduce(self, x, mean)
         self._count("all_reduce", x.nbytes)
-        return self._collective("all_reduce", lambda: self._carrier.all_reduce(x), x)
+        begun = self._collective("all_reduce", lambda: self._carrier.all_reduce(x), x)
+        begun.total = x if mean else None
+        return begun
 
     def _reduce_scatter(self, out: Tensor, x: Tensor) -> Begun | OnGpu:
         checks.reduce_scatter(self, out, x)

@@ -5,7 +5,7 @@ So all_reduce gives the bits of reduce_scatter and all_gather, and those of plai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -21,6 +21,17 @@ def add(out: Tensor, parts: Sequence[Tensor]) -> None:
     torch.add(parts[0], parts[1], out=out)
     for part in parts[2:]:
         out += part
+
+
+def divider(ranks: int, like: Tensor) -> Callable[[Tensor], Tensor]:
+    """What makes a sum over `ranks` their mean, in place, of tensors of one kind.
+
+    Multiplying by the inverse of a power of two is as exact as dividing, and far cheaper; cheapest by a tensor.
+    """
+    if ranks & (ranks - 1):
+        return lambda total: total.div_(ranks)
+    share = torch.tensor(1 / ranks, dtype=like.dtype, device=like.device)
+    return lambda total: total.mul_(share)
 
 
 def blocks(tensors: Sequence[Tensor]) -> Iterator[tuple[Tensor, ...]]:

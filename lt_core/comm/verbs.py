@@ -30,9 +30,9 @@ class Verbs:
         """Hold until every rank is here."""
         self.call("barrier")
 
-    def all_reduce(self, x: Tensor) -> None:
-        """`x` becomes the sum over ranks."""
-        self.call("all_reduce", x)
+    def all_reduce(self, x: Tensor, mean: bool = False) -> None:
+        """`x` becomes the sum over ranks, or their mean."""
+        self.call("all_reduce", x, mean)
 
     def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
         """`out` becomes part `rank` of the sum of `x`."""

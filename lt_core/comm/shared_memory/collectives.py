@@ -30,16 +30,16 @@ class Collectives:
         """Hold until every rank is here."""
         self._phases.meet()
 
-    def all_reduce(self, x: Tensor) -> None:
-        """`x` becomes the sum over ranks."""
+    def all_reduce(self, x: Tensor, mean: bool = False) -> None:
+        """`x` becomes the sum over ranks, or their mean."""
         flat = x.detach().view(-1)
         if flat.nbytes <= SMALL_BYTES:
-            copied.small_all_reduce(self._phases, flat)
+            copied.small_all_reduce(self._phases, flat, mean)
         elif views := self._views(flat):
-            in_place.all_reduce(self._phases, views)
+            in_place.all_reduce(self._phases, views, mean)
         else:
             self._growth.fit(flat.nbytes)
-            copied.all_reduce(self._phases, flat)
+            copied.all_reduce(self._phases, flat, mean)
 
     def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
         """`out` becomes chunk `rank` of the sum of `x`."""

@@ -16,15 +16,17 @@ from torch import Tensor
 
 from lt_core.base.units import bounds
 from lt_core.comm.shared_memory.phases import Phases
-from lt_core.comm.sums import add, blocks
+from lt_core.comm.sums import add, blocks, divider
 
 
-def small_all_reduce(phases: Phases, x: Tensor) -> None:
+def small_all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
     """`x` becomes the sum, which every rank adds up itself: one meeting, for what fits on a stage."""
     stages, elements = phases.stages(x.dtype), x.numel()
     stages[phases.rank][:elements].copy_(x)
     phases.meet()
     add(x, [stage[:elements] for stage in stages])
+    if mean:
+        divider(phases.size, x)(x)
 
 
 class Part(NamedTuple):
@@ -35,7 +37,7 @@ class Part(NamedTuple):
     cuts: list[slice]
 
 
-def all_reduce(phases: Phases, x: Tensor) -> None:
+def all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
     """`x` becomes the sum: of each part every rank adds up its chunk and takes the other chunks from their ranks.
 
     One meeting a part:   show 0 | add up 0, show 1 | add up 1, take 0, show 2 | add up 2, take 1, show 3 | ...
@@ -46,7 +48,7 @@ def all_reduce(phases: Phases, x: Tensor) -> None:
     shown, summed = _show(phases, first, cuts), None
     for part in [*rest, None]:
         phases.meet()
-        _add_up(phases, shown)
+        _add_up(phases, shown, mean)
         if summed:
             _take(phases, summed)
         summed = shown
@@ -68,12 +70,15 @@ def _show(phases: Phases, x: Tensor, cuts: list[slice]) -> Part:
     return Part(x, stages, cuts)
 
 
-def _add_up(phases: Phases, part: Part) -> None:
+def _add_up(phases: Phases, part: Part, mean: bool) -> None:
     """Sum our chunk, for us and for the others."""
     own, mine = part.cuts[phases.rank], part.stages[phases.rank]
+    divide = divider(phases.size, part.x)
     shown = [(part.x if stage is mine else stage)[own] for stage in part.stages]
     for total, target, *chunks in blocks([mine[own], part.x[own], *shown]):
         add(total, chunks)
+        if mean:
+            divide(total)
         target.copy_(total)
 
 

@@ -16,15 +16,18 @@ from torch import Tensor
 
 from lt_core.base.units import bounds
 from lt_core.comm.shared_memory.phases import Phases
-from lt_core.comm.sums import add, blocks
+from lt_core.comm.sums import add, blocks, divider
 
 
-def all_reduce(phases: Phases, views: Sequence[Tensor]) -> None:
+def all_reduce(phases: Phases, views: Sequence[Tensor], mean: bool) -> None:
     """Every view becomes the sum: we see to our chunk of all of them, which no other rank touches meanwhile."""
     low, high = bounds(views[0].numel(), phases.rank, phases.size)
+    divide = divider(phases.size, views[0])
     for total, *others in blocks([view[low:high] for view in views]):
         for other in others:
             total += other
+        if mean:
+            divide(total)
         for other in others:
             other.copy_(total)
     phases.meet()

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lt_core.base.errors import Mismatch
+from lt_core.comm.sums import divider
 
 Pairs = Sequence[tuple[Tensor, Tensor]]  # (out, x) of each rank
 Parts = Sequence[tuple[Tensor, Tensor, list[int], list[int]]]  # (out, x, out_counts, counts) of each rank
@@ -25,9 +26,11 @@ def total(xs: Sequence[Tensor]) -> Tensor:
     return result
 
 
-def all_reduce(xs: Sequence[Tensor]) -> None:
-    """Every tensor becomes the sum."""
+def all_reduce(xs: Sequence[Tensor], mean: bool) -> None:
+    """Every tensor becomes the sum, or the mean."""
     result = total(xs)
+    if mean:
+        divider(len(xs), result)(result)
     for x in xs:
         x.copy_(result)
 

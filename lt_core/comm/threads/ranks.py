@@ -78,10 +78,10 @@ class Threads(Verbs):
     def _barrier(self) -> Begun:
         return self._meet("barrier", (), None, lambda _: None)
 
-    def _all_reduce(self, x: Tensor) -> Begun:
-        checks.all_reduce(self, x)
+    def _all_reduce(self, x: Tensor, mean: bool = False) -> Begun:
+        checks.all_reduce(self, x, mean)
         self._count("all_reduce", x.nbytes)
-        return self._meet("all_reduce", (x,), x, rank_order.all_reduce)
+        return self._meet("all_reduce", (x, mean), x, partial(rank_order.all_reduce, mean=mean))
 
     def _reduce_scatter(self, out: Tensor, x: Tensor) -> Begun:
         checks.reduce_scatter(self, out, x)

@@ -36,10 +36,6 @@ class Landed(NamedTuple):
 class Carrier(Protocol):
     """Begins buckets; what `begin` gives waits for the means."""
 
-    def share(self, dtype: torch.dtype) -> float:
-        """What gradients are multiplied with when they are copied into their bucket."""
-        ...
-
     def begin(self, bucket: Bucket) -> Callable[[], Landed]:
         """Send a bucket off."""
         ...
@@ -50,22 +46,14 @@ class Carrier(Protocol):
 
 
 class Summed:
-    """Buckets are summed where they lie.
-
-    The mean divides the sum once. By a power of two that is exact, so it can ride on the copy into the bucket, where it
-    costs nothing and gives the same bits, but for what falls below the smallest normal number (1e-38 in float32).
-    """
+    """Buckets are summed, and divided, where they lie."""
 
     def __init__(self, comm: Comm) -> None:
-        self._comm, self._exact = comm, comm.size & (comm.size - 1) == 0
-
-    def share(self, dtype: torch.dtype) -> float:
-        """1 / ranks where that is exact: half precision could underflow."""
-        return 1 / self._comm.size if self._exact and dtype.itemsize >= 4 else 1.0
+        self._comm = comm
 
     def begin(self, bucket: Bucket) -> Callable[[], Landed]:
         """Begin the all-reduce."""
-        work = self._comm.start("all_reduce", bucket.flat)
+        work = self._comm.start("all_reduce", bucket.flat, True)
         return lambda: self._landed(work, bucket)
 
     def close(self) -> None:
@@ -73,8 +61,6 @@ class Summed:
 
     def _landed(self, work: Work, bucket: Bucket) -> Landed:
         work.wait()
-        if self.share(bucket.flat.dtype) == 1:
-            bucket.flat /= self._comm.size
         return Landed(bucket.views, *work.span(), laws.all_reduce_bytes(bucket.flat.nbytes, self._comm.size))
 
 
@@ -85,10 +71,6 @@ class Beside:
         self._comm, self._reducer = comm, reducer
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"reducer of rank {comm.rank}")
         self._closed = False
-
-    def share(self, dtype: torch.dtype) -> float:
-        """A reducer takes gradients as they are."""
-        return 1.0
 
     def begin(self, bucket: Bucket) -> Callable[[], Landed]:
         """Put it in the thread's queue. Errors: after `close`."""

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor, nn
 
 from lt_core.base.errors import UserError
+from lt_core.comm import streamed
 from lt_core.comm.buffers import allocate, free
 from lt_core.comm.comm import Comm
 from lt_core.data_parallel.replicate.roll import Roll
 
 
 class Bucket:
-    """Some parameters of one dtype, whose gradients lie in `flat`. share: what they are multiplied with on the way."""
+    """Some parameters of one dtype, whose gradients lie in `flat`."""
 
-    def __init__(self, comm: Comm, parameters: Mapping[str, nn.Parameter], share: float = 1.0) -> None:
-        self._comm, self.parameters, self._share = comm, parameters, share
+    def __init__(self, comm: Comm, parameters: Mapping[str, nn.Parameter]) -> None:
+        self._comm, self.parameters = comm, parameters
         sizes = [p.numel() for p in parameters.values()]
         self.flat = allocate(comm, sum(sizes), next(iter(parameters.values())).dtype)
         pieces = self.flat.split_with_sizes(sizes)
@@ -46,12 +46,12 @@ class Bucket:
         if grad is None or grad.is_sparse:
             return
         self._check(name, grad, view)
-        if grad.data_ptr() == view.data_ptr():  # it was set to zero, not to None
-            view.mul_(self._share)
+        if grad.data_ptr() == view.data_ptr():
+            pass  # it was set to zero, not to None
         elif name in self.used:  # ready twice: checkpoints or backwards nest
-            view.add_(grad.detach(), alpha=self._share)
+            view.add_(grad.detach())
         else:
-            torch.mul(grad.detach(), self._share, out=view)
+            streamed.copy(view, grad.detach())
         self.used.add(name)
         parameter.grad = None  # its memory is the next gradient's
 

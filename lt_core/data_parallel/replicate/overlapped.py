@@ -123,8 +123,7 @@ class Overlapped(Replica):
                 )
 
     def _bucket(self, names: Iterable[str]) -> Bucket:
-        held = {name: self.parameters[name] for name in names}
-        return Bucket(self.comm, held, self._carrier.share(next(iter(held.values())).dtype))
+        return Bucket(self.comm, {name: self.parameters[name] for name in names})
 
     def _arrived(self, name: str, _: object) -> None:
         """A gradient is ready [1]; a second time, where checkpoints or backwards nest."""

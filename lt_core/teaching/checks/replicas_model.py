@@ -119,9 +119,9 @@ class Watched:
         self.begun += self.busy
         return Waited(self, self._inner.start(verb, *args))
 
-    def all_reduce(self, x: Tensor) -> None:
+    def all_reduce(self, x: Tensor, mean: bool = False) -> None:
         """Begun and waited for."""
-        self.start("all_reduce", x).wait()
+        self.start("all_reduce", x, mean).wait()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
