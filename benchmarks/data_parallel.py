@@ -34,6 +34,7 @@ from lt_core.models.chain import WIDE, chain
 BENCH = "data_parallel"
 RANKS, SAMPLES = (2, 4), (16, 64)
 ROUNDS, EXPOSED_ROUNDS = 51, 31  # of a step; of a difference of two steps
+ALIKE_STEPS = 3  # after which ours and DDP's still agree to six digits
 LINK = Wire("1 GB/s", 10e-6, 1e9)
 LINK_BUCKET_BYTES = 8 * 2**20
 DDP, PLAIN = "DDP", "plain"
@@ -76,7 +77,9 @@ def steps(comm: Comm, samples: int, rounds: int) -> Rounds:
     for number in range(rounds):
         for name in list(contenders)[:: -1 if number % 2 else 1]:
             found[name].append(step_s(comm, contenders[name], batch))
-    check_same(comm, contenders["ours"].model, contenders[DDP].model)
+        if number == ALIKE_STEPS:
+            check_trained_alike(contenders["ours"].model, contenders[DDP].model)
+    check_same(comm, contenders["ours"].model)
     return found
 
 
@@ -127,13 +130,18 @@ def step_s(comm: Comm, contender: Contender, batch: tuple[Tensor, Tensor]) -> fl
     return perf_counter() - start_s
 
 
-def check_same(comm: Comm, model: nn.Module, peer: nn.Module) -> None:
-    """Every rank has the same bits, and they are the peer's but for rounding."""
+def check_trained_alike(model: nn.Module, peer: nn.Module) -> None:
+    """The parameters are the peer's but for rounding, which grows with the steps."""
     for p, other in zip(model.parameters(), peer.parameters(), strict=True):
+        assert torch.allclose(p, other, rtol=1e-4, atol=1e-6), "not what DDP trained"
+
+
+def check_same(comm: Comm, model: nn.Module) -> None:
+    """Every rank has the same bits."""
+    for p in model.parameters():
         first = p.detach().clone()
         comm.broadcast(first, 0)
         assert torch.equal(first, p), "ranks differ"
-        assert torch.allclose(p, other, rtol=1e-3, atol=1e-5), "not what DDP trained"
 
 
 def exposed(comm: Comm, samples: int, rounds: int, elsewhere: bool) -> Rounds:
