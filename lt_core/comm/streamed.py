@@ -4,7 +4,7 @@
     streamed  reads x,                                                       writes out     and no cache is emptied
 
 torch has no such copy, but the MKL that it carries has: omatcopy, which multiplies a matrix by a number, streams where
-that is 1. Where torch was built without it, and for what a cache holds anyhow, `copy_` does it.
+that is 1. Where torch was built without it, `copy_` does it.
 
 Source: Intel, oneMKL reference, mkl_?omatcopy; Software Developer's Manual 1, 10.4.6.2 (streaming stores).
 """
@@ -20,10 +20,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-LEAST_BYTES = 1 << 20  # of less a part is still in the cache when it is read
+LEAST_BYTES = 128 << 10  # of less MKL streams none
+LARGE_BYTES = 8 << 20  # a smaller tensor is still in some cache when it is read
 Kernel = Callable[[bytes, bytes, int, int, float, int, int, int, int], None]
 
 _LOCK = threading.Lock()
+
+
+def copier(nbytes: int) -> Callable[[Tensor, Tensor], object]:
+    """What copies best (out, x), the parts of a tensor of so many bytes."""
+    return copy if nbytes >= LARGE_BYTES else Tensor.copy_
 
 
 def copy(out: Tensor, x: Tensor) -> None:
@@ -39,9 +45,10 @@ def copy(out: Tensor, x: Tensor) -> None:
 
 
 def _streams(out: Tensor, x: Tensor) -> bool:
-    """Whether it is so large, and so plain, that it can."""
-    plain = out.dtype == x.dtype and out.shape == x.shape and out.is_contiguous() and x.is_contiguous()
-    return plain and x.nbytes >= LEAST_BYTES and out.device.type == x.device.type == "cpu"
+    """Whether the bytes of the one are to become those of the other, as they lie."""
+    alike = out.dtype == x.dtype and out.shape == x.shape and out.is_neg() == x.is_neg()
+    dense = out.is_contiguous() and x.is_contiguous() and x.nbytes >= LEAST_BYTES
+    return alike and dense and out.device.type == x.device.type == "cpu"
 
 
 @cache

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from lt_core.comm import streamed
-from lt_core.comm.streamed import LEAST_BYTES, copy
+from lt_core.comm.streamed import LARGE_BYTES, LEAST_BYTES, copier, copy
+from tests.comm.shared_memory.test_verbs import STAGE_BYTES, WAYS, placed, run, same, total, values
+from tests.sharing import on_shared_memory
 
 STREAMS = platform.machine() == "x86_64" and torch.backends.mkl.is_available()
 
@@ -31,7 +33,7 @@ def noise(elements, dtype):
 
 def copied(x, out):
     copy(out, x)
-    return torch.equal(out.contiguous().view(torch.uint8), x.contiguous().view(torch.uint8))
+    return same(out.contiguous(), x.contiguous().resolve_neg())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -56,6 +58,7 @@ PLAIN = {
     "small": lambda: (noise(LEAST_BYTES // 4 - 1, torch.float32), torch.zeros(LEAST_BYTES // 4 - 1)),
     "strided": lambda: (noise(2 << 18, torch.float32).view(-1, 2).t(), torch.zeros(2, 1 << 18)),
     "into strides": lambda: (noise(2 << 18, torch.float32).view(2, -1), torch.zeros(1 << 18, 2).t()),
+    "negated": lambda: (torch._neg_view(noise(1 << 18, torch.float32)), torch.zeros(1 << 18)),
     "half": lambda: (noise(LEAST_BYTES, torch.float16), torch.zeros(LEAST_BYTES, dtype=torch.float16)),
 }
 
@@ -84,6 +87,42 @@ def test_a_torch_without_mkl(monkeypatch, tmp_path, missing):
     finally:
         monkeypatch.undo()
         streamed._kernels.cache_clear()
+
+
+def test_only_parts_of_large_tensors_stream():
+    assert copier(LARGE_BYTES) is copy and copier(LARGE_BYTES - 1) is torch.Tensor.copy_
+
+
+def collectives(comm, elements, dtype, way):
+    """The verbs that copy, on tensors of `elements` a rank, against what one process makes of them."""
+    xs = [values(r, elements, dtype) for r in range(comm.size)]
+    summed, told, mine = (placed(comm, xs[comm.rank], way) for _ in range(3))
+    out = torch.zeros(comm.size * elements, dtype=dtype)
+    comm.all_reduce(summed)
+    comm.broadcast(told, comm.size - 1)
+    comm.all_gather(out, mine)
+    return same(summed, total(xs)), same(told, xs[-1]), same(out, torch.cat(xs))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", [2, 3])
+def test_collectives_of_large_tensors_stream_and_are_right(monkeypatch, calls, size, way, dtype):
+    monkeypatch.setattr(streamed, "LARGE_BYTES", 0)
+    elements = 3 * STAGE_BYTES // dtype.itemsize + 5
+    assert run(collectives, size, elements, dtype, way) == [(True, True, True)] * size
+    assert bool(calls) == STREAMS
+
+
+@on_shared_memory
+def test_what_a_process_streams_is_all_there_when_another_reads_it(ranks):
+    """Large enough as it is, and often: nothing orders such stores but what `copy` does after them."""
+
+    def fn(comm):
+        elements = LARGE_BYTES // 4
+        return [collectives(comm, elements + k, torch.float32, way) for k, way in enumerate(WAYS * 3)]
+
+    assert ranks(2).run(fn) == [[(True, True, True)] * 6] * 2
 
 
 def _libc():

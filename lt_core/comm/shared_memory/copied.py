@@ -8,15 +8,18 @@ Tensors are flat; those of an all-to-all are bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from lt_core.base.units import bounds
+from lt_core.comm import streamed
 from lt_core.comm.shared_memory.phases import Phases
 from lt_core.comm.sums import add, blocks, divider
+
+Copier = Callable[[Tensor, Tensor], object]
 
 
 def small_all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
@@ -30,11 +33,12 @@ def small_all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
 
 
 class Part(NamedTuple):
-    """A part of a tensor, the stages it is shown on, and how it is cut in chunks, one for each rank."""
+    """A part of a tensor, the stages it is shown on, how it is cut in chunks, one for each rank, and copied."""
 
     x: Tensor
     stages: list[Tensor]
     cuts: list[slice]
+    copy: Copier
 
 
 def all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
@@ -42,10 +46,10 @@ def all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
 
     One meeting a part:   show 0 | add up 0, show 1 | add up 1, take 0, show 2 | add up 2, take 1, show 3 | ...
     """
-    count = -(-x.numel() // _elements(phases, x))
+    count, copy = -(-x.numel() // _elements(phases, x)), streamed.copier(x.nbytes)
     first, *rest = torch.split(x, -(-x.numel() // count))
     cuts = [slice(*bounds(first.numel(), rank, phases.size)) for rank in range(phases.size)]
-    shown, summed = _show(phases, first, cuts), None
+    shown, summed = _show(phases, first, cuts, copy), None
     for part in [*rest, None]:
         phases.meet()
         _add_up(phases, shown, mean)
@@ -53,31 +57,31 @@ def all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
             _take(phases, summed)
         summed = shown
         if part is not None:
-            shown = _show(phases, part, cuts)
+            shown = _show(phases, part, cuts, copy)
     phases.meet()
     _take(phases, shown)
 
 
-def _show(phases: Phases, x: Tensor, cuts: list[slice]) -> Part:
+def _show(phases: Phases, x: Tensor, cuts: list[slice], copy: Copier) -> Part:
     """Copy the chunks that others add up onto our stage; our own stays free, for its sum.
 
     All parts are cut alike: while these are written, others take the sums of the part before last there.
     """
     stages = [stage[: x.numel()] for stage in phases.stages(x.dtype)]
     own = cuts[phases.rank]
-    stages[phases.rank][: own.start].copy_(x[: own.start])
-    stages[phases.rank][own.stop :].copy_(x[own.stop :])
-    return Part(x, stages, cuts)
+    copy(stages[phases.rank][: own.start], x[: own.start])
+    copy(stages[phases.rank][own.stop :], x[own.stop :])
+    return Part(x, stages, cuts, copy)
 
 
 def _add_up(phases: Phases, part: Part, mean: bool) -> None:
     """Sum our chunk, for us and for the others."""
     own, mine = part.cuts[phases.rank], part.stages[phases.rank]
-    divide = divider(phases.size, part.x)
+    divide = divider(phases.size, part.x) if mean else None
     shown = [(part.x if stage is mine else stage)[own] for stage in part.stages]
     for total, target, *chunks in blocks([mine[own], part.x[own], *shown]):
         add(total, chunks)
-        if mean:
+        if divide:
             divide(total)
         target.copy_(total)
 
@@ -86,7 +90,7 @@ def _take(phases: Phases, part: Part) -> None:
     """Copy the other sums from their ranks' stages."""
     for rank, cut in enumerate(part.cuts):
         if rank != phases.rank:
-            part.x[cut].copy_(part.stages[rank][cut])
+            part.copy(part.x[cut], part.stages[rank][cut])
 
 
 def reduce_scatter(phases: Phases, out: Tensor, x: Tensor) -> None:
@@ -101,24 +105,25 @@ def reduce_scatter(phases: Phases, out: Tensor, x: Tensor) -> None:
 
 def all_gather(phases: Phases, out: Tensor, x: Tensor) -> None:
     """`out` becomes every rank's `x`, by rank."""
-    rows, width = out.view(phases.size, -1), _elements(phases, x)
+    rows, width, copy = out.view(phases.size, -1), _elements(phases, x), streamed.copier(out.nbytes)
     for part, columns in zip(torch.split(x, width), torch.split(rows, width, 1), strict=True):
         stages = phases.stages(x.dtype)
-        stages[phases.rank][: part.numel()].copy_(part)
+        copy(stages[phases.rank][: part.numel()], part)
         phases.meet()
         for row, stage in zip(columns, stages, strict=True):
-            row.copy_(stage[: part.numel()])
+            copy(row, stage[: part.numel()])
 
 
 def broadcast(phases: Phases, x: Tensor, root: int) -> None:
     """`x` becomes the root's."""
+    copy = streamed.copier(x.nbytes)
     for part in torch.split(x, _elements(phases, x)):
         stage = phases.stages(x.dtype)[root][: part.numel()]
         if phases.rank == root:
-            stage.copy_(part)
+            copy(stage, part)
         phases.meet()
         if phases.rank != root:
-            part.copy_(stage)
+            copy(part, stage)
 
 
 def all_to_all(phases: Phases, outs: Sequence[Tensor], parts: Sequence[Tensor], longest: int) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from lt_core.base.units import bounds
+from lt_core.comm import streamed
 from lt_core.comm.shared_memory.phases import Phases
 from lt_core.comm.sums import add, blocks, divider
 
@@ -22,11 +23,11 @@ from lt_core.comm.sums import add, blocks, divider
 def all_reduce(phases: Phases, views: Sequence[Tensor], mean: bool) -> None:
     """Every view becomes the sum: we see to our chunk of all of them, which no other rank touches meanwhile."""
     low, high = bounds(views[0].numel(), phases.rank, phases.size)
-    divide = divider(phases.size, views[0])
+    divide = divider(phases.size, views[0]) if mean else None
     for total, *others in blocks([view[low:high] for view in views]):
         for other in others:
             total += other
-        if mean:
+        if divide:
             divide(total)
         for other in others:
             other.copy_(total)
@@ -46,16 +47,17 @@ def reduce_scatter(phases: Phases, out: Tensor, views: Sequence[Tensor]) -> None
 
 def all_gather(phases: Phases, out: Tensor, views: Sequence[Tensor]) -> None:
     """`out` becomes all views, one after the other; our own may be its part of it."""
+    copy = streamed.copier(out.nbytes)
     for row, view in zip(out.view(phases.size, -1), views, strict=True):
         if row.data_ptr() != view.data_ptr():
-            row.copy_(view)
+            copy(row, view)
     phases.meet()
 
 
 def broadcast(phases: Phases, x: Tensor, view: Tensor, root: int) -> None:
     """`x` becomes the root's view."""
     if phases.rank != root:
-        x.copy_(view)
+        streamed.copier(x.nbytes)(x, view)
     phases.meet()
 
 

@@ -25,6 +25,7 @@ class Bucket:
         self._comm, self.parameters = comm, parameters
         sizes = [p.numel() for p in parameters.values()]
         self.flat = allocate(comm, sum(sizes), next(iter(parameters.values())).dtype)
+        self._copy = streamed.copier(self.flat.nbytes)
         pieces = self.flat.split_with_sizes(sizes)
         self.views = {name: x.view(p.shape) for (name, p), x in zip(parameters.items(), pieces)}
         self._arrived: set[str] = set()  # whose backward is over
@@ -51,7 +52,7 @@ class Bucket:
         elif name in self.used:  # ready twice: checkpoints or backwards nest
             view.add_(grad.detach())
         else:
-            streamed.copy(view, grad.detach())
+            self._copy(view, grad.detach())
         self.used.add(name)
         parameter.grad = None  # its memory is the next gradient's
 

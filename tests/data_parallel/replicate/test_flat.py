@@ -46,11 +46,11 @@ def test_gradients_of_a_bucket_lie_side_by_side_where_they_lay_before_and_are_su
 def streaming(comm, make):
     """The gradients' means after three steps, of a layer whose gradient is so large that it goes round the caches."""
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(401, 333, dtype=torch.float64), nn.Linear(333, 2, dtype=torch.float64))
+    model = nn.Sequential(nn.Linear(1101, 1003, dtype=torch.float64), nn.Linear(1003, 2, dtype=torch.float64))
     replica, found = make(model, over(comm)), []
     for step in range(3):
         model.zero_grad()
-        x = torch.rand(5, 401, generator=torch.Generator().manual_seed(10 * step + comm.rank), dtype=torch.float64)
+        x = torch.rand(5, 1101, generator=torch.Generator().manual_seed(10 * step + comm.rank), dtype=torch.float64)
         model(x).square().sum().backward()
         replica.sync()
         found += [p.grad.clone() for p in model.parameters()]
@@ -62,7 +62,7 @@ def streaming(comm, make):
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_large_gradient_is_copied_in_to_the_bit(processes, size):
     """What a core writes past its caches is all there when another one sums it."""
-    assert streamed.LEAST_BYTES <= 401 * 333 * 8
+    assert streamed.LARGE_BYTES <= 1101 * 1003 * 8
     expected = processes(size).run(streaming, naive.replicate)
     found = processes(size).run(streaming, overlapped.replicate)
     for ours, plain in zip(found, expected, strict=True):
