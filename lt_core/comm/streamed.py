@@ -22,13 +22,14 @@ from torch import Tensor
 
 LEAST_BYTES = 128 << 10  # of less MKL streams none
 LARGE_BYTES = 8 << 20  # a smaller tensor is still in some cache when it is read
+Copier = Callable[[Tensor, Tensor], object]  # out, x
 Kernel = Callable[[bytes, bytes, int, int, float, int, int, int, int], None]
 
 _LOCK = threading.Lock()
 
 
-def copier(nbytes: int) -> Callable[[Tensor, Tensor], object]:
-    """What copies best (out, x), the parts of a tensor of so many bytes."""
+def copier(nbytes: int) -> Copier:
+    """What copies parts of a tensor of so many bytes best."""
     return copy if nbytes >= LARGE_BYTES else Tensor.copy_
 
 

@@ -8,7 +8,7 @@ Tensors are flat; those of an all-to-all are bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -18,8 +18,6 @@ from lt_core.base.units import bounds
 from lt_core.comm import streamed
 from lt_core.comm.shared_memory.phases import Phases
 from lt_core.comm.sums import add, blocks, divider
-
-Copier = Callable[[Tensor, Tensor], object]
 
 
 def small_all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
@@ -38,7 +36,7 @@ class Part(NamedTuple):
     x: Tensor
     stages: list[Tensor]
     cuts: list[slice]
-    copy: Copier
+    copy: streamed.Copier
 
 
 def all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
@@ -62,7 +60,7 @@ def all_reduce(phases: Phases, x: Tensor, mean: bool) -> None:
     _take(phases, shown)
 
 
-def _show(phases: Phases, x: Tensor, cuts: list[slice], copy: Copier) -> Part:
+def _show(phases: Phases, x: Tensor, cuts: list[slice], copy: streamed.Copier) -> Part:
     """Copy the chunks that others add up onto our stage; our own stays free, for its sum.
 
     All parts are cut alike: while these are written, others take the sums of the part before last there.
