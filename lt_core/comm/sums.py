@@ -26,11 +26,12 @@ def add(out: Tensor, parts: Sequence[Tensor]) -> None:
 def divider(ranks: int, like: Tensor) -> Callable[[Tensor], Tensor]:
     """What makes a sum over `ranks` their mean, in place, of tensors of one kind.
 
-    Multiplying by the inverse of a power of two is as exact as dividing, and far cheaper; cheapest by a tensor.
+    Multiplying by the inverse of a power of two is as exact as dividing, and far cheaper; cheapest by a tensor, which
+    may be on the host wherever they are.
     """
     if ranks & (ranks - 1):
         return lambda total: total.div_(ranks)
-    share = torch.tensor(1 / ranks, dtype=like.dtype, device=like.device)
+    share = torch.tensor(1 / ranks, dtype=like.dtype)
     return lambda total: total.mul_(share)
 
 
