@@ -104,7 +104,8 @@ def all_reduce(comm: Comm, x: Tensor, mean: bool = False) -> None:
     """Refuse what cannot be summed, and means of integers, which are none."""
     tensor(comm, "all_reduce", x, dtypes=SUMMED)
     if mean and not x.dtype.is_floating_point:
-        raise UserError("all_reduce: integers have no mean among them", x.dtype, "a floating dtype", "x.double()")
+        what = "all_reduce: integers have no mean among them"
+        raise UserError(what, x.dtype, "a floating dtype", "y = x.double(), and the mean of y")
 
 
 def broadcast(comm: Comm, x: Tensor, root: int) -> None:

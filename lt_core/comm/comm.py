@@ -53,7 +53,10 @@ class Comm(Protocol):
         ...
 
     def all_reduce(self, x: Tensor, mean: bool = False) -> None:
-        """The backend's own: `x` becomes the sum over ranks; the mean, divided once after the sum, if `mean`."""
+        """The backend's own: `x` becomes the sum over ranks; the mean, divided once after the sum, if `mean`.
+
+        All ranks give the same `mean`. Errors: the mean of integers. Where a sum is inf in float16, so is the mean.
+        """
         ...
 
     def reduce_scatter(self, out: Tensor, x: Tensor) -> None:
@@ -75,7 +78,10 @@ class Comm(Protocol):
         ...
 
     def start(self, verb: str, *args: object) -> Work:
-        """The verb of that name, begun: `start("all_reduce", x)`. Its buffers belong to the Work until `wait()`."""
+        """The verb of that name, begun: `start("all_reduce", x)`. Its buffers belong to the Work until `wait()`.
+
+        args: what the verb takes, in its order and without names: `start("all_reduce", x, True)` begins a mean.
+        """
         ...
 
     def abort(self, reason: str) -> None:

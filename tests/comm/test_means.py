@@ -10,7 +10,8 @@ from lt_core.comm.sums import divider
 from tests.comm.shared_memory.test_verbs import STAGE_BYTES, WAYS, placed, run, same, total, values
 
 FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
-WORDS = "all_reduce: integers have no mean among them; got torch.int64; expected a floating dtype; try: x.double()"
+WORDS = "all_reduce: integers have no mean among them; got torch.int64; expected a floating dtype; "
+WORDS += "try: y = x.double(), and the mean of y"
 
 
 def mean_of(xs):
