@@ -3,11 +3,14 @@
 Synchronous ways replicate the model and take the mean of all gradients before each step, so that many ranks train as
 one process on the whole batch would. Asynchronous ones stop waiting, and then say how old a gradient may be.
 
+    from lt_core.data_parallel.replicate import overlapped
+
     replica = overlapped.replicate(model, comm)      # your model, as it is
     loss.backward(); replica.sync(); optimizer.step()
 
-Dropout draws from torch's generator: `torch.manual_seed(seed + comm.rank)` gives each rank masks of its own, the same
-seed on all ranks the same masks for other samples.
+Whatever reads gradients, clipping among it, comes after `sync()`; a step without one is each rank's own, and nothing
+says so. Dropout draws from torch's generator: `torch.manual_seed(seed + comm.rank)` gives each rank masks of its own,
+the same seed on all ranks the same masks for other samples; ranks that are threads share one generator.
 
 | file | idea | paper |
 |---|---|---|

@@ -46,11 +46,12 @@ def replicate(
     """The replica of a model that all ranks train together; its `sync()` belongs between backward and step.
 
     Between backward and `sync()` gradients are under way and `.grad` is empty: not `zero_grad` drops them, `forget()`
-    does. Without a reducer buckets are summed by the communicator's own all-reduce, in place. A reducer works on a
-    thread beside the backward; until `sync()` nobody else may use its communicator. Else arguments and errors are
-    those of `bucketed.replicate`, and samples are refused where the reducer remembers gradients: these have left, and
-    a part of them waits, before it is known by what they are to be divided. So is a second backward of a step whose
-    first has left, where the reducer has momentum: it would take the two for two steps.
+    does, and who clips them before finds a norm of 0. After it each `.grad` lies in its bucket, where the next backward
+    writes: clone what you keep. Without a reducer buckets are summed by the communicator's own all-reduce, in place. A
+    reducer works on a thread beside the backward; until `sync()` nobody else may use its communicator. Else arguments
+    and errors are those of `bucketed.replicate`, and samples are refused where the reducer remembers gradients: these
+    have left, and a part of them waits, before it is known by what they are to be divided. So is a second backward of a
+    step whose first has left, where the reducer has momentum: it would take the two for two steps.
     """
     return Overlapped(model, comm, reducer, bucket_bytes, trace)
 

@@ -48,8 +48,9 @@ class Replica:
     def sync(self, samples: float | None = None) -> None:
         """After the backward: every `.grad` becomes the mean of all ranks'; None where no rank used the parameter.
 
-        samples: of how many samples this rank's loss was the sum; None where it was a mean over an equal share. A rank
-        that has nothing left to learn from takes part with `sync(samples=0)`, without a backward.
+        samples: of how many samples (tokens, where it adds up tokens) this rank's loss was the sum; None where it was a
+        mean over an equal share. A rank that has nothing left to learn from takes part with `sync(samples=0)`, without
+        a backward; `uneven.together` says how long.
         Errors: within `no_sync`; samples that are no number, or given on some ranks only; a parameter that is frozen on
         some ranks only, or that came after the model was replicated: after these `sync` may be called again. Those of
         the reducer and of the communicator: after these the step is dropped, as `forget` does it, and what a reducer

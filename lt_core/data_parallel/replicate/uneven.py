@@ -4,9 +4,11 @@
     rank 1   b0 b1 b2 b3 b4          end together. A rank that has run out takes part in `sync` with nothing to add.
 
     for batch in together(comm, batches):
+        optimizer.zero_grad()
         if batch is not None:
             loss_sum(model, batch).backward()
-        replica.sync(samples=0 if batch is None else len(batch))
+        replica.sync(samples=0 if batch is None else len(batch))    # or its tokens, if the loss adds up tokens
+        optimizer.step()
 
 The divisor is then the samples that all ranks had in this step; with a plain `sync()` it stays the number of ranks.
 """
