@@ -23,9 +23,13 @@ LIMIT_S = 600.0  # of one benchmark
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all if none.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Such as all_reduce; all if none.")] = None,
 ) -> None:
-    """Compare with the tools that people use, and write the tables."""
+    """Compare with the tools that people use, and write the tables.
+
+    Prints a JSON line a row, then writes that benchmark's table anew in benchmarks/README.md of this checkout. Each may
+    take up to 10 minutes, on a machine that does nothing else. The peers come with: make bench-env
+    """
     with page.failures("bench"):
         chosen = choose(names or [], found(CHECKOUT))
         sys.path.insert(0, str(CHECKOUT))
