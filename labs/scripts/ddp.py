@@ -1,7 +1,7 @@
 """Data parallelism in one file, without a class of anybody's: every rank has the model, and a part of each batch.
 
     torchrun --nproc-per-node 4 ddp.py --steps 20
-    torchrun --nproc-per-node 4 ddp.py --model mine.py:make      # make() gives your module: tokens in, logits out
+    torchrun --nproc-per-node 4 ddp.py --model mine.py:make      # make() gives your module: bytes in, 256 logits out
 
 It trains a small GPT on the standard library's text, and prints the loss of all ranks' samples.
 """
