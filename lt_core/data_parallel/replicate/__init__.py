@@ -1,8 +1,10 @@
 """Synchronous data parallelism: one model on every rank, the mean of all gradients before each step.
 
-    replica = bucketed.replicate(model, comm)          your model is neither wrapped nor rewritten
+    replica = overlapped.replicate(model, comm)        your model is neither wrapped nor rewritten
     with replica.no_sync(): loss.backward()            a micro-batch of this rank's own
     loss.backward(); replica.sync(); optimizer.step()  the last one, and all ranks' mean in every .grad
+
+Train with `overlapped`. `naive` and `bucketed` have the same faces: to read first, and to compare with.
 
 | file | idea | paper |
 |---|---|---|
