@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node 4 compress.py --method power_sgd --rank 2 --wire kitchen
     torchrun --nproc-per-node 4 compress.py --method top_k --density 0.01 --forget
-    torchrun --nproc-per-node 4 compress.py --model mine.py:make      # make() gives your module: bytes in, 256 logits out
+    torchrun --nproc-per-node 4 compress.py --model mine.py:make    # make() gives your module: bytes in, 256 logits out
 
 It trains a small GPT on the standard library's text. A line a step: the loss of all ranks' samples, the bytes that
 rank 0 sent for its gradients, and how long that took on the wire.
