@@ -3,8 +3,9 @@
 A call lasts as long as its slowest rank took from the same barrier on, and until all have ended nobody does anything
 else: a rank that looks at its result holds the core of one that still waits. All take turns, call after call, and so
 does who goes first. Ours is made ready once for its buffer, as a training loop does with its buckets. The peer is a
-group of its own in the same processes, its thread as gloo starts it: that ours stands back for who computes helps gloo
-as well. The limit, `raw copy`: every rank copies as many bytes from one tensor of its own to another, all at once.
+group of its own in the same processes, its thread as gloo starts it. `gloo, standing back` is one whose thread was told
+to wait for a core, as lt_core tells its own. `raw copy`: every rank copies as many bytes from one tensor of its own to
+another, all at once.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,15 +18,16 @@ from torch import Tensor
 
 from benchmarks.rows import Rounds, Row, compare_rounds, printed, slowest
 from lt_core.collectives import Prepared, ring
-from lt_core.comm import Comm, launch
+from lt_core.comm import Comm, host, launch
 from lt_core.comm.buffers import allocate, free
+from lt_core.comm.groups import GLOO_THREADS
 
 BENCH = "all_reduce"
 MIB = 2**20
 RING, RING_RANKS = (MIB, 4 * MIB, 16 * MIB, 64 * MIB), 2
 SHARED, SHARED_RANKS = (2**10, 2**14, 2**16, 2**18, *RING), (2, 4, 8)
 ROUNDS = 101  # of the ring; over shared memory the more, the less one takes
-GLOO, RAW = "gloo", "raw copy"
+GLOO, BACK, RAW = "gloo", "gloo, standing back", "raw copy"
 
 
 class Contender(NamedTuple):
@@ -47,7 +49,7 @@ def rows() -> Iterator[Row]:
         for index, nbytes in enumerate(SHARED):
             found = slowest([of_rank[index] for of_rank in by_rank])
             for way in ("in place", "copied"):
-                for peer in (GLOO, RAW) if nbytes >= MIB else (GLOO,):
+                for peer in (GLOO, BACK, RAW) if nbytes >= MIB else (GLOO, BACK):
                     yield compare_rounds(BENCH, f"all-reduce {way}, {size} ranks, {text(nbytes)}", found, way, peer)
 
 
@@ -66,6 +68,8 @@ def ring_and_gloo(comm: Comm, nbytes: int, rounds: int) -> Rounds:
 
 def shared_gloo_and_copy(comm: Comm, sizes: tuple[int, ...]) -> list[Rounds]:
     """For each size the seconds that each round took on this rank, over shared memory and as its peers do."""
+    standing_back = dist.new_group(backend="gloo")
+    host.stand_back(GLOO_THREADS)
     group, found = dist.new_group(backend="gloo"), []
     for nbytes in sizes:
         slot, x, y = allocate(comm, nbytes // 4), torch.ones(nbytes // 4), torch.ones(nbytes // 4)
@@ -73,6 +77,7 @@ def shared_gloo_and_copy(comm: Comm, sizes: tuple[int, ...]) -> list[Rounds]:
             "in place": Contender(lambda slot=slot: comm.all_reduce(slot), slot),  # type: ignore[misc]
             "copied": Contender(lambda x=x: comm.all_reduce(x), x),  # type: ignore[misc]
             GLOO: Contender(lambda x=x: dist.all_reduce(x, group=group), x),  # type: ignore[misc]
+            BACK: Contender(lambda x=x: dist.all_reduce(x, group=standing_back), x),  # type: ignore[misc]
             RAW: Contender(lambda x=x, y=y: x.copy_(y), x, sums=False),  # type: ignore[misc]
         }
         found.append(in_turns(comm, contenders, 1 + (51 if nbytes < MIB else 21 if nbytes < 64 * MIB else 11)))

@@ -6,10 +6,11 @@ processes and take turns, and so does who goes first. A step lasts as long as it
 
 Exposed: over a link shaped to 1 GB/s, buckets of 8 MiB, the seconds of the communication alone that the overlapped step
 still pays: alone - (after - overlapped), where `after` sends the same buckets when the backward is over. Each lasts as
-long as its slowest rank took; the steps take turns in who goes first. A core that computes has to copy and sum the
-gradients too, and no overlap hides that. So two parts of it stand beside: `of it the link` is what the link adds to the
-same step without it, `of it the cores` what that step takes more than one that does not talk. `cores free`: the same
-with a computation of the same length that is done elsewhere. `law`: what the backward of that round cannot hide.
+long as its slowest rank took; the steps take turns in who goes first. The step takes more than that over one that does
+not talk, for a core that computes has to copy and sum the gradients, too: `added by the link` is what the link adds to
+the same step without it, `added by the cores` what that step takes more than the silent one, and the two together are
+that larger number. `cores free`: the same with a computation of the same length that is done elsewhere. `law`: what the
+backward of that round cannot hide.
 """
 
 from collections.abc import Callable, Iterator
@@ -66,7 +67,7 @@ def rows() -> Iterator[Row]:
         if not elsewhere:
             for part, longer, shorter in (("link", "overlapped", "unshaped"), ("cores", "unshaped", "silent")):
                 found[part] = [a - b for a, b in zip(found[longer], found[shorter], strict=True)]
-                yield compare_rounds(BENCH, f"{case}, of it the {part}", found, part, "alone", PLAIN)
+                yield compare_rounds(BENCH, f"{case}, added by the {part}", found, part, "alone", PLAIN)
 
 
 def steps(comm: Comm, samples: int, rounds: int) -> Rounds:

@@ -55,6 +55,8 @@ def buckets(parameters: list[nn.Parameter]) -> Iterator[list[nn.Parameter]]:
 def made(place: str) -> Callable[[], nn.Module]:
     """The function NAME of FILE."""
     file, _, name = place.rpartition(":")
+    if not file:
+        raise SystemExit(f"--model takes FILE:NAME, such as mine.py:make; got {place}")
     spec = importlib.util.spec_from_file_location("mine", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -58,8 +58,9 @@ magics.load()
 # optimizer.step()
 # ```
 #
-# Inside, `sync` is a loop over the parameters: `comm.all_reduce(p.grad)`,
-# then `p.grad /= comm.size`.
+# Inside, after one short message about who has which gradient, `sync` is
+# a loop over the parameters: each gradient is summed over the ranks, and
+# the sum is divided once.
 
 # %% [markdown] tags=["run"]
 # Two cores cannot show what four GPUs do, so the device is *emulated*:
@@ -643,8 +644,8 @@ for layer in layers:
 # ## Yours: the mean, in buckets
 #
 # Make every `.grad` the mean over ranks: **one all-reduce a bucket** of
-# at most `bucket_bytes` and one dtype. Ranks may have used different
-# layers:
+# at most `bucket_bytes` and one dtype; a larger parameter travels alone.
+# Ranks may have used different layers:
 #
 # | parameter | rank 0 | rank 1 | after |
 # |---|---|---|---|
@@ -764,9 +765,9 @@ check("21.pick", pick)
 #   and its optimizer's state. That wall is what labs 23 and 30 are for.
 # - **Too little per rank**: halve the share of a rank, and its device
 #   idles while the wire carries as much as before.
-# - **On one host overlap gains little**: memory and cores carry the
-#   messages, and they are busy. A shaped wire showed you what a real one
-#   does.
+# - **On one host overlap gains less than on a wire**: memory and cores
+#   carry the messages, and they are busy. A shaped wire showed you what a
+#   real one does.
 
 # %% [markdown] tags=["papers"]
 # **What was reported.** Each figure is its source's own, of its machines.
@@ -812,8 +813,8 @@ printed[0]
 # %% [markdown] tags=["breath"]
 # ## The bill
 #
-# It takes a bucket's worth of memory and no computing. **It pays in
-# wire**: up to twice the model, each step, from every rank; here, with 4
+# It takes the memory of a bucket, or of all gradients where they overlap,
+# which then lie in it, and no computing. **It pays in wire**: up to twice the model, each step, from every rank; here, with 4
 # ranks, 1.5 times. Sameness: the same bits on all ranks, and the same as
 # one process but for rounding.
 #

@@ -24,6 +24,6 @@ Train with `overlapped`. `naive` and `bucketed` have the same faces: to read fir
 | step | a whole step as a schedule, and its law in seconds | - |
 """
 
-from lt_core.data_parallel.replicate import bucketed, buckets, naive, overlapped, step
+from lt_core.data_parallel.replicate import bucketed, buckets, naive, overlapped, step, uneven
 
-__all__ = ["bucketed", "buckets", "naive", "overlapped", "step"]
+__all__ = ["bucketed", "buckets", "naive", "overlapped", "step", "uneven"]
