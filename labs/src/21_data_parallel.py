@@ -644,7 +644,7 @@ for layer in layers:
 # ## Yours: the mean, in buckets
 #
 # Make every `.grad` the mean over ranks: **one all-reduce a bucket** of
-# at most `bucket_bytes` and one dtype; a larger parameter travels alone.
+# at most `bucket_bytes` and one dtype; a larger parameter goes alone.
 # Ranks may have used different layers:
 #
 # | parameter | rank 0 | rank 1 | after |
@@ -653,8 +653,8 @@ for layer in layers:
 # | used by one | 1 | None | 0.5 |
 # | used by none | None | None | None |
 #
-# So ask first: one short message, in which a 1 says "I have one". A
-# parameter that is tied comes once, a frozen one not at all.
+# So ask first: one short message; a 1 says "I have one". A tied
+# parameter comes once, a frozen one not at all.
 #
 # Stuck? `from lt_core.teaching import hint`, then
 # `hint("21.average")` in a cell of your own: one hint a call.
@@ -813,10 +813,11 @@ printed[0]
 # %% [markdown] tags=["breath"]
 # ## The bill
 #
-# It takes the memory of a bucket, or of all gradients where they overlap,
-# which then lie in it, and no computing. **It pays in wire**: up to twice the model, each step, from every rank; here, with 4
-# ranks, 1.5 times. Sameness: the same bits on all ranks, and the same as
-# one process but for rounding.
+# It takes the memory of a bucket, or of all where they overlap (in which
+# the gradients then lie), and no computing. **It pays in wire**: up to
+# twice the model, each step, from every rank; here, with 4 ranks, 1.5
+# times. Sameness: the same bits on all ranks, and the same as one process
+# but for rounding.
 #
 # Next: [lab 22](22_asynchrony.ipynb). Must all wait for one? It starts
 # ranks of its own, so end these first: `%torchrun stop`.
