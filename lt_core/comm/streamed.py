@@ -46,10 +46,13 @@ def copy(out: Tensor, x: Tensor) -> None:
 
 
 def _streams(out: Tensor, x: Tensor) -> bool:
-    """Whether the bytes of the one are to become those of the other, as they lie."""
+    """Whether the bytes of the one are to become those of the other, as they lie.
+
+    Zeros may have none: `torch.sgn` has such a gradient.
+    """
     alike = out.dtype == x.dtype and out.shape == x.shape and out.is_neg() == x.is_neg()
     dense = out.is_contiguous() and x.is_contiguous() and x.nbytes >= LEAST_BYTES
-    return alike and dense and out.device.type == x.device.type == "cpu"
+    return alike and dense and not x._is_zerotensor() and out.device.type == x.device.type == "cpu"
 
 
 @cache

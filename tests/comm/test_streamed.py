@@ -59,6 +59,7 @@ PLAIN = {
     "strided": lambda: (noise(2 << 18, torch.float32).view(-1, 2).t(), torch.zeros(2, 1 << 18)),
     "into strides": lambda: (noise(2 << 18, torch.float32).view(2, -1), torch.zeros(1 << 18, 2).t()),
     "negated": lambda: (torch._neg_view(noise(1 << 18, torch.float32)), torch.zeros(1 << 18)),
+    "no memory": lambda: (torch._efficientzerotensor(1 << 18), torch.ones(1 << 18)),
     "half": lambda: (noise(LEAST_BYTES, torch.float16), torch.zeros(LEAST_BYTES, dtype=torch.float16)),
 }
 

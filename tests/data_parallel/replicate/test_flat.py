@@ -68,3 +68,29 @@ def test_a_large_gradient_is_copied_in_to_the_bit(processes, size):
     for ours, plain in zip(found, expected, strict=True):
         assert all(torch.equal(a, b) for a, b in zip(ours, plain, strict=True))
     assert all(torch.equal(a, b) for others in found for a, b in zip(others, found[0], strict=True))
+
+
+class Steps(nn.Module):
+    """Its second forward has a gradient of zeros, for which torch keeps no memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.forwards = nn.Parameter(torch.ones(streamed.LARGE_BYTES // 4)), 0
+
+    def forward(self):
+        self.forwards += 1
+        return (self.weight if self.forwards == 1 else torch.sgn(self.weight)).sum()
+
+
+def test_zeros_without_memory_are_a_gradient():
+    def fn(comm):
+        model, found = Steps(), []
+        replica = overlapped.replicate(model, comm)
+        for _ in range(2):
+            model.zero_grad()
+            model().backward()
+            replica.sync()
+            found.append(model.weight.grad.unique().tolist())
+        return found
+
+    assert threads.run(fn, 2, (), 20) == [[[1.0], [0.0]]] * 2
