@@ -46,8 +46,9 @@ class World:
         beneath.timeout_s = FAR_S
         self._whole = join.sharing(beneath, self._backend)
         self._prove(self._whole)
+        self._whole = self._shaped(self._whole)  # who waits for a shaped wire is to be freed as well
         place = Place(self._page, folder, self._noted, lambda: self.cell)
-        self.comm = Checked(self._shaped(self._whole), place, range(self.size), timeout_s)
+        self.comm = Checked(self._whole, place, range(self.size), timeout_s)
         return self.comm
 
     def begin(self, cell: str, timeout_s: float) -> None:
