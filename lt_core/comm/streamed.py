@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 LEAST_BYTES = 128 << 10  # of less MKL streams none
-LARGE_BYTES = 8 << 20  # a smaller tensor is still in some cache when it is read
+LARGE_BYTES = 4 << 20  # a smaller tensor is still in some cache when it is read
 Copier = Callable[[Tensor, Tensor], object]  # out, x
 Kernel = Callable[[bytes, bytes, int, int, float, int, int, int, int], None]
 
