@@ -10,7 +10,8 @@ from lt_core.comm.streamed import LARGE_BYTES, LEAST_BYTES, copier, copy
 from tests.comm.shared_memory.test_verbs import STAGE_BYTES, WAYS, placed, run, same, total, values
 from tests.sharing import on_shared_memory
 
-STREAMS = platform.machine() == "x86_64" and torch.backends.mkl.is_available()
+STREAMS = bool(streamed._kernels())
+PIPS = platform.machine() == "x86_64" and torch.backends.mkl.is_available() and torch.version.cuda is None
 
 
 @pytest.fixture
@@ -21,6 +22,11 @@ def calls(monkeypatch):
     noted = {kind: lambda *args, do=do: (made.append(args), do(*args)) for kind, do in known.items()}
     monkeypatch.setattr(streamed, "_kernels", lambda: noted)
     return made
+
+
+@pytest.mark.skipif(not PIPS, reason="another build of torch")
+def test_the_build_for_cpus_has_it():
+    assert {torch.float32, torch.float64} == streamed._kernels().keys()
 
 
 def noise(elements, dtype):
