@@ -53,6 +53,13 @@ def test_ddp_under_torchrun_with_a_model_of_one_s_own(tmp_path):
     assert first.splitlines()[0].startswith("step   0: loss 5.") and len(first.splitlines()) == 2 and second == ""
 
 
+@pytest.mark.parametrize("name", ["ddp", "compress"])
+def test_a_model_is_a_file_and_a_name(name):
+    with pytest.raises(SystemExit) as left:
+        script(LABS / "scripts" / f"{name}.py").made("mine.py")
+    assert str(left.value) == "--model takes FILE:NAME, such as mine.py:make; got mine.py"
+
+
 def test_compress_without_a_compressor_is_ddp(ranks):
     plain = ranks(2).run(losses, str(DDP))
     for wanted, found in zip(plain, ranks(2).run(steps, str(COMPRESS), Mean)):
